@@ -16,6 +16,7 @@ from aaiclick.orchestration.rules.lanes import KnownLanes
 from aaiclick.orchestration.store.connecting import in_our_words
 from aaiclick.orchestration.store.dialects import dialect_of
 from aaiclick.orchestration.store.dialects.contract import Connection, Dialect, Engine
+from aaiclick.orchestration.store.lanes import LanesWanted, intern_lanes
 from aaiclick.orchestration.store.schema import ensure_local, require_current
 from aaiclick.orchestration.store.session import Session
 from aaiclick.urls import mask_url
@@ -180,7 +181,7 @@ class Database:
         `stale_ok`: slightly old data will do, such as that of a replica. It changes nothing yet.
         """
         async with self.connection() as connection:
-            answer = await work(Session(connection, self.dialect, reads_only=True))
+            answer = await work(self._session(connection, reads_only=True))
         self._answered()
         return answer
 
@@ -195,7 +196,21 @@ class Database:
         """Run `work` in one transaction; after a transient failure, run all of it again in a new one."""
         return await self._insist(work, self._transaction)
 
+    def _session(self, connection: Connection, *, reads_only: bool = False) -> Session:
+        return Session(connection, self.dialect, reads_only=reads_only, lanes=self.lanes)
+
     async def _insist(
+        self, work: Callable[[Session], Awaitable[T]], opened: Callable[[], AbstractAsyncContextManager[Session]]
+    ) -> T:
+        """Run `work`; lanes that it wants are made in between, and none is ever wanted twice."""
+        while True:
+            try:
+                return await self._try_often(work, opened)
+            except LanesWanted as wanted:
+                needs = wanted.needs
+            await self._try_often(lambda session: intern_lanes(session, needs), self._transaction)  # noqa: B023
+
+    async def _try_often(
         self, work: Callable[[Session], Awaitable[T]], opened: Callable[[], AbstractAsyncContextManager[Session]]
     ) -> T:
         for attempt in range(1, TRIES + 1):
@@ -221,7 +236,7 @@ class Database:
     @asynccontextmanager
     async def _not_begun(self) -> AsyncIterator[Session]:
         async with self.connection() as connection:
-            yield Session(connection, self.dialect)
+            yield self._session(connection)
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[Session]:
@@ -236,7 +251,7 @@ class Database:
     async def _begun(self, connection: Connection) -> AsyncIterator[Session]:
         await self.dialect.command(connection, self.dialect.begin)
         try:
-            yield Session(connection, self.dialect)
+            yield self._session(connection)
             await self.dialect.command(connection, "COMMIT")
         except BaseException as error:
             if self.dialect.one_writer or isinstance(error, AaiclickError):  # else `connection` closes it
