@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import quote
 
 from aaiclick.config_docs import BY_NAME
@@ -268,10 +268,7 @@ def _settings(reader: _Reader) -> Settings:
         nan_to_null=bool(reader.whole("AAICLICK_NAN_TO_NULL")),
         entrypoint_prefixes=reader.take("AAICLICK_ENTRYPOINT_PREFIXES", read_prefixes) or (),
         executors=reader.take("AAICLICK_EXECUTORS", read_identifiers) or (),
-        node_name=reader.take("AAICLICK_NODE_NAME", read_label),
-        node_pool=reader.take("AAICLICK_NODE_POOL", read_label),
-        node_labels=reader.take("AAICLICK_NODE_LABELS", read_labels) or (),
-        node_capabilities=reader.take("AAICLICK_NODE_CAPABILITIES", read_pairs) or (),
+        **_of_this_node(reader),
         rest_allow=reader.take("AAICLICK_REST_ALLOW", read_addresses) or (),
         server_url=reader.take("AAICLICK_SERVER_URL", read_web_address) or "",
         server_hosts=reader.take("AAICLICK_SERVER_HOSTS", read_hosts) or (),
@@ -280,6 +277,16 @@ def _settings(reader: _Reader) -> Settings:
         log_level=(reader.take("AAICLICK_LOG_LEVEL", read_one_of(*LOG_LEVELS)) or "warning").upper(),
         otel=bool(reader.whole("AAICLICK_OTEL")),
     )
+
+
+def _of_this_node(reader: _Reader) -> dict[str, Any]:
+    """Return what this machine is."""
+    return {
+        "node_name": reader.take("AAICLICK_NODE_NAME", read_label),
+        "node_pool": reader.take("AAICLICK_NODE_POOL", read_label),
+        "node_labels": reader.take("AAICLICK_NODE_LABELS", read_labels) or (),
+        "node_capabilities": reader.take("AAICLICK_NODE_CAPABILITIES", read_pairs) or (),
+    }
 
 
 def _stores(reader: _Reader) -> tuple[Path, str, str]:

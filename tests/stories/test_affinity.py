@@ -23,34 +23,34 @@ from tests.support.front_door import local, state
 __all__ = ["local", "state"]
 
 A, B = NodeDescription("A"), NodeDescription("B")
-HERE = [""]
+here = [""]
 """The node whose worker runs: one at a time does."""
 
-RAN: list[tuple[str, str]] = []
+ran: list[tuple[str, str]] = []
 """What was run, and where."""
 
 
 @task
 def made(name: str) -> str:
-    RAN.append((name, HERE[0]))
+    ran.append((name, here[0]))
     return name
 
 
 @task
 def used(name: str, given: str) -> str:
-    RAN.append((name, HERE[0]))
+    ran.append((name, here[0]))
     return given
 
 
 @task
 def fails_on_a(name: str, times: int) -> None:
-    RAN.append((name, HERE[0]))
-    if len([each for each in RAN if each[0] == name]) <= times:
+    ran.append((name, here[0]))
+    if len([each for each in ran if each[0] == name]) <= times:
         raise ValueError("no disk here")
 
 
 async def work(node: NodeDescription, tasks: int) -> None:
-    HERE[0] = node.name
+    here[0] = node.name
     await worker_main_loop(executor="inline", concurrency=1, max_tasks=tasks, node=node, control=False)
 
 
@@ -60,11 +60,11 @@ def says(patience_s: float = 600, **wishes: str) -> PlacementConstraints:
 
 async def retried(placement: PlacementConstraints) -> tuple[Job, Task]:
     """A task whose first attempt has failed on A."""
-    RAN.clear()
+    ran.clear()
     options = {"placement": placement, "retry": RetryPolicy(1, delay_s=0)}
     job: Job = await create_job("j", tasks=[fails_on_a.options(**options)("t", 1)])
     await work(A, 1)
-    assert RAN == [("t", "A")]
+    assert ran == [("t", "A")]
     return job, (await get_tasks_for_job(job.id))[0]
 
 
@@ -74,7 +74,7 @@ async def add_plain() -> None:
 
 
 async def test_what_failed_on_a_node_runs_on_another(state: str) -> None:
-    job, only = await retried(says(retry_on="other"))
+    job, only = await retried(says(retry_node="other"))
     other, same = await register_worker(node=B), await register_worker(node=A)
     told = await why_pending(only.id)
     assert {node.name: node.later for node in told.nodes} == {
@@ -85,18 +85,18 @@ async def test_what_failed_on_a_node_runs_on_another(state: str) -> None:
     await work(A, 2)
     await work(B, 1)
     assert (await wait_for_job(job.id, timeout_s=60)).status == "completed"
-    assert RAN == [("t", "A"), *[("plain", "A")] * 2, ("t", "B")]
+    assert ran == [("t", "A"), *[("plain", "A")] * 2, ("t", "B")]
     for worker in (other, same):
         await deregister_worker(worker.id)
     async with connected() as database:
         last = (await get_tasks_for_job(job.id))[0].worker_id or 0
-        ran = await database.read(lambda session: node_of_worker(session, last))
-    assert ran is not None
-    assert ran.name == "B"
+        where = await database.read(lambda session: node_of_worker(session, last))
+    assert where is not None
+    assert where.name == "B"
 
 
 async def test_where_there_is_no_other_node_it_runs_there_again_and_why_says_so(local: object) -> None:
-    job, only = await retried(says(patience_s=0.2, retry_on="other"))
+    job, only = await retried(says(patience_s=0.2, retry_node="other"))
     worker = await register_worker(node=A)
     told = await why_pending(only.id)
     assert told.reason == "wished"
@@ -107,7 +107,7 @@ async def test_where_there_is_no_other_node_it_runs_there_again_and_why_says_so(
 
 
 async def test_another_attempt_waits_for_the_node_of_the_one_before(local: object) -> None:
-    job, only = await retried(says(retry_on="same"))
+    job, only = await retried(says(retry_node="same"))
     worker = await register_worker(node=B)
     told = await why_pending(only.id)
     assert (told.reason, [node.later for node in told.nodes if node.name == "B"]) == (
@@ -118,23 +118,23 @@ async def test_another_attempt_waits_for_the_node_of_the_one_before(local: objec
     await work(B, 2)
     await work(A, 1)
     assert (await wait_for_job(job.id, timeout_s=60)).status == "completed"
-    assert RAN == [("t", "A"), *[("plain", "B")] * 2, ("t", "A")]
+    assert ran == [("t", "A"), *[("plain", "B")] * 2, ("t", "A")]
     await deregister_worker(worker.id)
 
 
 async def test_if_that_node_is_gone_another_takes_it_after_a_while(local: object) -> None:
-    job, _ = await retried(says(patience_s=0.2, retry_on="same"))
+    job, _ = await retried(says(patience_s=0.2, retry_node="same"))
     await work(B, 1)
     assert (await wait_for_job(job.id, timeout_s=60)).status == "completed"
-    assert RAN == [("t", "A"), ("t", "B")]
+    assert ran == [("t", "A"), ("t", "B")]
 
 
 async def test_a_task_runs_where_its_input_was_made(local: object) -> None:
-    RAN.clear()
+    ran.clear()
     job: Job = await create_job("j", tasks=[used.options(placement=says(near="inputs"))("use", made("input"))])
     await work(B, 1)
     await add_plain()
     await work(A, 2)
     await work(B, 1)
     assert (await wait_for_job(job.id, timeout_s=60)).status == "completed"
-    assert RAN == [("input", "B"), *[("plain", "A")] * 2, ("use", "B")]
+    assert ran == [("input", "B"), *[("plain", "A")] * 2, ("use", "B")]

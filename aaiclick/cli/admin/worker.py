@@ -42,9 +42,7 @@ def start(
         str, typer.Option(help="process: tasks run in child processes. inline: in the worker itself.")
     ] = "process",
     name: Annotated[str | None, typer.Option(help="A name for this worker.")] = None,
-    node_name: Annotated[
-        str | None, typer.Option(help="What to call this machine; by default AAICLICK_NODE_NAME, else its host name.")
-    ] = None,
+    node_name: Annotated[str | None, typer.Option(help="What to call this machine; by default its host name.")] = None,
     label: Annotated[list[str] | None, typer.Option(help="A label of this machine; may be given repeatedly.")] = None,
     capability: Annotated[
         list[str] | None,

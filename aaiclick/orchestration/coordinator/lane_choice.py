@@ -83,6 +83,8 @@ class LaneChoice:
         self._there: Sequence[NodeInfo] = ()
         """The nodes that were open and alive, for tasks that are not to run where they failed."""
         self._there_until = 0.0
+        self._failed_on: set[str] = set()
+        """The names of nodes of which lanes with work say that the last attempt failed there."""
 
     @property
     def lanes(self) -> KnownLanes:
@@ -187,8 +189,7 @@ class LaneChoice:
     async def _look_at_nodes(self, node: NodeInfo) -> None:
         """Look which nodes are open and alive, if there is work that failed on this one; not again for a while."""
         now = self._clock.monotonic()
-        known = (self.lanes.needs.get(lane, {}) for lane in self._heads.get(0, ()))
-        if now >= self._there_until and any(failed_on(needs, node.name) for needs in known):
+        if node.name in self._failed_on and now >= self._there_until:
             self._there = await self.database.read(lambda session: open_nodes(session, NODES_MAX))
             self._there_until = now + THERE_S
 
@@ -211,6 +212,8 @@ class LaneChoice:
         self._heads[reserved_for] = {head.lane: (head.rank, head.job_id, 0) for head in heads}
         if not reserved_for:
             self._since = {head.lane: self._since.get(head.lane, now) for head in heads}
+            known = [self.lanes.needs.get(head.lane, {}) for head in heads]
+            self._failed_on = {needs["previous"] for needs in known if failed_on(needs, needs.get("previous", ""))}
             self._full = {key: until for key, until in self._full.items() if until > now}
 
     # ------------------------------------------------------------ what claims tell

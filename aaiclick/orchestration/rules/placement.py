@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from aaiclick.errors import InputError
 from aaiclick.orchestration.rules.affinity import INPUTS, OTHER, SAME, failed_on, wished_node
@@ -58,10 +58,10 @@ class PlacementConstraints:
     """Comparisons that are wishes: other nodes take the task only once it has waited for `patience_s`."""
     spread: bool = False
     """A wish: nodes that run the function already take another only once it has waited for `patience_s`."""
-    retry_on: str | None = None
+    retry_node: Literal["same", "other"] | None = None
     """Where another attempt may run. "same": a wish for the node of the attempt before. "other": not on the node where
     the attempt before failed, as long as another node that is open and alive meets all else; after that, as a wish."""
-    near: str | None = None
+    near: Literal["inputs"] | None = None
     """"inputs": a wish for the node that ran most of the tasks that the task depends on."""
     patience_s: float = PATIENCE_S
 
@@ -79,10 +79,10 @@ class PlacementConstraints:
             "max_parallel": _parallel(self.max_parallel_per_node),
             "prefers": _sorted(map(_read, _texts(self.prefers, "prefers"))),
             "spread": _flag(self.spread),
-            "retry_on": _one_of(self.retry_on, "retry_on", SAME, OTHER),
+            "retry_node": _one_of(self.retry_node, "retry_node", SAME, OTHER),
             "near": _one_of(self.near, "near", INPUTS),
         }
-        if any(found[wish] for wish in ("prefers", "spread", "retry_on", "near")):
+        if any(found[wish] for wish in ("prefers", "spread", "retry_node", "near")):
             found["patience_s"] = check_seconds(self.patience_s, "patience_s")
         return {name: value for name, value in found.items() if value not in ([], None, False)}
 

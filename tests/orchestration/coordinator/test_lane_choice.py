@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from aaiclick.orchestration.coordinator import lane_choice
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
@@ -21,7 +21,7 @@ from aaiclick.orchestration.rules.placement import PlacementConstraints
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.values.encoding import encode_value
 from aaiclick.orchestration.store.nodes.states import set_state
-from aaiclick.orchestration.store.tables import workers
+from aaiclick.orchestration.store.tables import tasks, workers
 from tests.support.band import SERVERS
 from tests.support.clocks import HandClock
 from tests.support.orchestra import Orchestra, done, make, orchestra
@@ -257,19 +257,20 @@ async def fail_on(stage: Stage, worker: int) -> None:
 
 async def test_what_failed_on_a_node_is_left_to_others_as_long_as_there_are_any(stage: Stage) -> None:
     a, b = await stays(stage, "a"), await stays(stage, "b")
-    await stage.band.submit(retried(retry_on="other"))
+    await stage.band.submit(retried(retry_node="other"))
     await fail_on(stage, a)
     assert await look(stage, a) == []
     assert await look(stage, a, 600) == await look(stage, await stays(stage, "a")) == []
-    (lane,) = stage.band.database.lanes.needs.keys() - {1}
-    assert await stage.band.coordinator.claiming.choice.met(a, [PLAIN, lane]) == [PLAIN]
+    (row,) = await stage.band.rows(select(tasks.c.lane))
+    assert await stage.band.coordinator.claiming.choice.met(a, [PLAIN, row.lane]) == [PLAIN]
+    assert await stage.band.coordinator.claiming.choice.met(b, [PLAIN, row.lane]) == [PLAIN, row.lane]
     assert await look(stage, b) == ["t"]
 
 
 @pytest.mark.parametrize("how", ["nobody", "cordoned", "dead", "other needs"])
 async def test_where_no_other_node_may_run_it_the_same_does_after_a_while(stage: Stage, how: str) -> None:
     a = await stays(stage, "a")
-    await stage.band.submit(retried(retry_on="other", where="disk != slow"))
+    await stage.band.submit(retried(retry_node="other", where="disk != slow"))
     await fail_on(stage, a)
     if how != "nobody":
         b = await stage.worker("b", disk="slow" if how == "other needs" else "fast")
@@ -283,7 +284,7 @@ async def test_where_no_other_node_may_run_it_the_same_does_after_a_while(stage:
 
 async def test_a_retry_waits_a_while_for_the_node_of_the_attempt_before(stage: Stage) -> None:
     a, b = await stays(stage, "a"), await stays(stage, "b")
-    await stage.band.submit(retried(retry_on="same"))
+    await stage.band.submit(retried(retry_node="same"))
     await fail_on(stage, a)
     assert await look(stage, b) == []
     assert await look(stage, a) == ["t"]
@@ -311,7 +312,7 @@ async def test_nothing_is_read_of_all_nodes_where_nothing_failed(stage: Stage, m
 
     monkeypatch.setattr(lane_choice, "open_nodes", refuse)
     a = await stays(stage, "a")
-    await stage.band.submit(retried(retry_on="other"), make("gpu", placement=GPU))
+    await stage.band.submit(retried(retry_node="other"), make("gpu", placement=GPU))
     assert await look(stage, a) == ["t"]
 
 

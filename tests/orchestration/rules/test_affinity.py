@@ -8,7 +8,7 @@ import pytest
 
 from aaiclick.orchestration.rules.affinity import after_attempt, failed_on, near_inputs, wished_node
 
-SAME, OTHER = {"retry_on": "same"}, {"retry_on": "other"}
+SAME, OTHER = {"retry_node": "same"}, {"retry_node": "other"}
 NEAR = {"near": "inputs", "pool": "p"}
 
 

@@ -44,7 +44,7 @@ def test_each_node_has_its_reasons() -> None:
     ]
 
 
-OTHER = {"retry_on": "other", "previous": "n1", "where": [["gpu", "==", "nvidia"]], "patience_s": 5.0}
+OTHER = {"retry_node": "other", "previous": "n1", "where": [["gpu", "==", "nvidia"]], "patience_s": 5.0}
 
 
 def test_the_node_of_a_failed_attempt_says_who_takes_the_task_and_when() -> None:
@@ -63,12 +63,12 @@ def test_nodes_that_are_not_wished_for_say_which_is() -> None:
     there = [node(1, gpu="nvidia"), node(2)]
     after = "it takes the task once that has waited for 2 s"
     for needs, words in (
-        ({"retry_on": "same", "previous": "n1"}, "node n1 ran the last attempt"),
+        ({"retry_node": "same", "previous": "n1"}, "node n1 ran the last attempt"),
         ({"near": "inputs", "inputs_on": "n1"}, "node n1 ran most of its inputs"),
         ({"prefers": [["gpu", "==", "nvidia"]]}, "other nodes are preferred"),
     ):
         assert [each.later for each in standings(needs | {"patience_s": 2.0}, there, {})] == ["", f"{words}; {after}"]
-    assert [each.later for each in standings({"retry_on": "same", "patience_s": 2.0}, there, {})] == ["", ""]
+    assert [each.later for each in standings({"retry_node": "same", "patience_s": 2.0}, there, {})] == ["", ""]
 
 
 def test_a_line_names_a_few() -> None:

@@ -1,6 +1,6 @@
 """Affinity: tasks change to lanes that name the node of their last attempt, or of their inputs.
 
-Only tasks whose lane says `retry_on` or `near` are asked about; for all others nothing is read. The caller has locked
+Only tasks whose lane says `retry_node` or `near` are asked about; for all others nothing is read. The caller has locked
 the tasks, and they are not in the queue.
 """
 
@@ -27,7 +27,7 @@ INPUTS_MAX = 1_000
 
 async def lanes_after(session: Session, rows: Sequence[Any], *, failed: bool | None) -> dict[int, int]:
     """Return the lanes of these tasks after attempts by the workers in their rows, by task: those that change."""
-    asked = await _which_say(session, {row.id: row.lane for row in rows}, "retry_on")
+    asked = await _which_say(session, {row.id: row.lane for row in rows}, "retry_node")
     if not asked:
         return {}
     names = await _names(session, {row.worker_id for row in rows if row.id in asked})

@@ -29,8 +29,8 @@ from tests.support.orchestra import Orchestra, expire, make
 
 __all__ = ["band"]
 
-SAME = {"retry_on": "same", "max_parallel_per_node": None}
-OTHER = {"retry_on": "other", "max_parallel_per_node": None}
+SAME = {"retry_node": "same", "max_parallel_per_node": None}
+OTHER = {"retry_node": "other", "max_parallel_per_node": None}
 NEAR = {"near": "inputs", "max_parallel_per_node": None}
 EACH = pytest.mark.parametrize("placement", [SAME, OTHER], ids=["same", "other"])
 
@@ -250,9 +250,9 @@ async def test_a_task_that_is_cleared_beside_its_inputs_is_drawn_to_them(band: O
 
 async def test_other_tasks_ask_nothing_and_a_node_is_asked_for_once(band: Orchestra) -> None:
     plain, gpu = retried(None, "plain"), retried("gpu != 1", "gpu")
-    first = make("first")
-    first >> make("next")
-    await band.submit(plain, gpu, first)
+    first, following = make("first"), make("next")
+    first >> following
+    await band.submit(plain, gpu, first, following)
     claims = {claim.name: claim for claim in await take(band, "A", "first", "gpu", "plain")}
     with statements(band) as sent:
         await band.fail(claims["plain"])
@@ -260,9 +260,7 @@ async def test_other_tasks_ask_nothing_and_a_node_is_asked_for_once(band: Orches
         await band.fail(claims["gpu"])
     assert not [each for each in sent if "FROM lanes" in each or "nodes" in each]
     await band.submit(*(retried(OTHER, name) for name in ("a", "b")))
-    band.database.lanes.met.clear()
-    a, b = await take(band, "A", "a", "b", "gpu", "next", "plain")
-    claims = {claim.name: claim for claim in (a, b)}
+    claims = {claim.name: claim for claim in await take(band, "A", "a", "b", "gpu", "next", "plain")}
     await band.fail(claims["a"])
     with statements(band) as sent:
         await band.fail(claims["b"])
