@@ -267,7 +267,6 @@ def _settings(reader: _Reader) -> Settings:
         oplog=bool(reader.whole("AAICLICK_OPLOG")),
         nan_to_null=bool(reader.whole("AAICLICK_NAN_TO_NULL")),
         entrypoint_prefixes=reader.take("AAICLICK_ENTRYPOINT_PREFIXES", read_prefixes) or (),
-        executors=reader.take("AAICLICK_EXECUTORS", read_identifiers) or (),
         **_of_this_node(reader),
         rest_allow=reader.take("AAICLICK_REST_ALLOW", read_addresses) or (),
         server_url=reader.take("AAICLICK_SERVER_URL", read_web_address) or "",
@@ -280,8 +279,9 @@ def _settings(reader: _Reader) -> Settings:
 
 
 def _of_this_node(reader: _Reader) -> dict[str, Any]:
-    """Return what this machine is."""
+    """Return what this machine is, and what it offers."""
     return {
+        "executors": reader.take("AAICLICK_EXECUTORS", read_identifiers) or (),
         "node_name": reader.take("AAICLICK_NODE_NAME", read_label),
         "node_pool": reader.take("AAICLICK_NODE_POOL", read_label),
         "node_labels": reader.take("AAICLICK_NODE_LABELS", read_labels) or (),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from aaiclick.config import reset_settings
-from aaiclick.errors import ConfigErrors, InputError
+from aaiclick.errors import ConfigError, InputError
 from aaiclick.orchestration.launchers import node_discovery
 from aaiclick.orchestration.launchers.node_discovery import count_nvidia_gpus, describe_node, find_capabilities
 
@@ -69,7 +69,7 @@ def test_settings_say_what_nobody_typed(monkeypatch: pytest.MonkeyPatch) -> None
 def test_settings_that_say_nothing_of_use_are_refused(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(f"AAICLICK_NODE_{name}", value)
     reset_settings()
-    with pytest.raises(ConfigErrors, match=f"AAICLICK_NODE_{name}"):
+    with pytest.raises(ConfigError, match=f"AAICLICK_NODE_{name}"):
         describe_node()
 
 
