@@ -45,6 +45,6 @@ async def upsert_registered_job(database: Database, facts: Mapping[str, Any]) ->
 
 async def _make_lanes(database: Database, facts: Mapping[str, Any]) -> None:
     """Make the lanes of an entry's runs, so that firing it finds them."""
-    needs = [lane_needs(facts.get("placement") or "", entrypoint) for entrypoint in ("", facts["entrypoint"])]
+    needs = [lane_needs(facts.get("placement") or "", entrypoint) for entrypoint in ("", facts.get("entrypoint", ""))]
     if any(needs):
         await database.transact(lambda session: intern_lanes(session, needs))
