@@ -20,6 +20,7 @@ from tests.simulation.faulty import Call, stale_beat
 from tests.simulation.host import Host
 from tests.simulation.network import Network
 from tests.simulation.places import Operator
+from tests.simulation.promptness import Promptness
 from tests.simulation.remote_hosts import RemoteHost
 from tests.simulation.schedules import Schedules, missing
 from tests.simulation.server_deeds import ServerDeeds
@@ -129,12 +130,15 @@ class Fate:
             await asyncio.sleep(65.0)  # a minute without faults
             await self.try_to(self.schedules.end)
         until = world.loop.time() + CALM_S_MAX
+        prompt = Promptness(world)
         while left := [*broken(world.state, AT_REST), *still_held(world)]:
             if world.is_over:
                 return
             if world.loop.time() > until:
                 world.fail(f"everything ends: not after {CALM_S_MAX:.0f} s: {'; '.join(left)}")
                 return
+            for late in prompt.look() if world.network is not None and not world.weather.placed else ():
+                world.fail(late)
             await self.more_hosts(calm=not world.hosts)
             await asyncio.sleep(1.0)
         for time in missing(world):

@@ -114,6 +114,12 @@ class Host:
     def worker_id(self) -> int | None:
         return self.worker.id or None
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether it should be looking for work."""
+        worker = self.worker
+        return bool(worker.id) and not worker._leaving.is_set() and not worker._bodies and worker._room() > 0
+
     # ------------------------------------------------------------ its life
 
     def start(self) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from aaiclick.errors import NotAllowed
@@ -14,11 +16,12 @@ from tests.simulation.network import Network
 if TYPE_CHECKING:
     from tests.simulation.fate import Deed, Fate
 
-LIVE = """
-SELECT c.task_id, c.epoch, c.worker_id, coalesce(n.name, '') FROM claims c JOIN workers w ON w.id = c.worker_id
-LEFT JOIN nodes n ON n.id = w.node_id ORDER BY c.task_id"""
+LIVE = "SELECT task_id, epoch, worker_id FROM claims ORDER BY task_id"
 WORKERS = """
 SELECT w.id, n.name FROM workers w JOIN nodes n ON n.id = w.node_id WHERE w.status != 'stopped' ORDER BY w.id"""
+
+PATIENCE_S = 20.0
+"""After so long whoever meddles gives up."""
 
 TELLING = ("report", "release", "let_go", "beat", "claim", "hold", "deregister", "register")
 """Requests that do something; most of all those of runs."""
@@ -88,9 +91,12 @@ class ServerDeeds:
     async def meddle(self) -> None:
         """A node asks about runs of others: of another node's worker in its name, or of a worker beside its own."""
         live = self.world.state.rows(LIVE)
-        if not live:
-            return
-        task, epoch, worker, node = self.dice.choice(live)
+        if live:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PATIENCE_S):
+                    await self._ask_about(*self.dice.choice(live))
+
+    async def _ask_about(self, task: int, epoch: int, worker: int) -> None:
         own = [row for row in self.world.state.rows(WORKERS) if row[0] != worker]
         if own and self.dice.random() < 0.6:
             mine, home = self.dice.choice(own)
