@@ -15,8 +15,8 @@ from aaiclick.orchestration.store.retention.table_ages import mark_expired
 from aaiclick.orchestration.store.workers import drain_worker
 from tests.simulation.checks import AT_REST, broken
 from tests.simulation.engine import left_over
-from tests.simulation.graphs import Graphs
 from tests.simulation.faulty import Call, stale_beat
+from tests.simulation.graphs import Graphs
 from tests.simulation.host import Host
 from tests.simulation.network import Network
 from tests.simulation.places import Operator

@@ -87,7 +87,7 @@ def nobody_looks_where_hints_are_lost() -> Replacements:
 
 
 def held_claims_of_no_call() -> Replacements:
-    """What is claimed for a call that is held, and whose connection ends, is nobody's: it does not say of which call."""
+    """A server claims for those whom it holds without the number of their call, by which lost claims are found."""
 
     async def claim(self: verbs.Desk, asked: protocol.ClaimTasks) -> list[Claim]:
         return await real(self, structs.replace(asked, call=0))

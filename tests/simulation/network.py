@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from aaiclick.orchestration.access.tokens import digest_of, text_of
 from aaiclick.orchestration.coordinator.http.calls import Calls
 from aaiclick.orchestration.coordinator.http.client import HttpCoordinator
 from aaiclick.orchestration.coordinator.http.connection import Address, Answer, Lost, NoConnection
 from aaiclick.orchestration.rules.roles import Role
-from aaiclick.orchestration.access.tokens import digest_of, text_of
 from aaiclick.orchestration.store.access import tokens
 from aaiclick.orchestration.store.access.tokens import Bounds
 from aaiclick.orchestration.store.nodes.registration import ensure_node
@@ -167,7 +167,7 @@ class Network:
             raise asyncio.CancelledError
 
     async def carry(self, party: Party, server: Server, exchange: Exchange) -> None:
-        """Bring a request to its server, or lose it, or leave it on its way while its sender is told that it is lost."""
+        """Bring a request to its server, or lose it, or bring it late while its sender is told that it is lost."""
         await self._travel(party)
         self.sent = [*self.sent[1 - KEPT :], exchange]
         fault = self._fault(party, exchange, server, "request")
@@ -255,4 +255,3 @@ class Network:
             return text_of(made.id, secret)
 
         return await self._operators.transact(work)
-

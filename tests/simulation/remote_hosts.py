@@ -1,4 +1,4 @@
-"""A simulated process without a database: its worker and its heart ask servers, as `worker start --coordinator` does."""
+"""A simulated process without a database: worker and heart ask servers, as `worker start --coordinator` does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simulated servers: the real road of workers and the real control loop, in processes that crash, hang and come back."""
+"""Simulated servers: the real road of workers and control loop, in processes that crash, hang and come back."""
 
 from __future__ import annotations
 
@@ -222,4 +222,3 @@ class Server:
     def _failed(self, error: BaseException) -> None:
         if not (self.world.is_over or isinstance(error, ANSWERED)):
             self.world.fail(f"a coroutine of {self.name} failed: {type(error).__name__}: {error}")
-

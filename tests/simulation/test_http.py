@@ -59,22 +59,32 @@ def test_the_same_seed_gives_the_same_trace() -> None:
 
 # ---------------------------------------------------------------- mistakes that must be found
 
-_CUTS = ("cut", "hang_server", "crash_server", "submit")
+LOSSY = Weather(remote=1.0, lossy=8.0, favours=("cut", "hang_server", "crash_server", "submit", "clear"))
+_LASTING = ("crash", "cancel", "drain")
 WEATHER = {
-    "any_run_is_ones_own": Weather(remote=1.0, favours=("meddle", "submit"), spares=("crash", "hang", "cancel")),
+    "claims_that_are_repeated_claim_anew": LOSSY,
+    "repeats_that_do_not_say_so": LOSSY,
+    "repeated_reports_are_conflicts": Weather(
+        remote=1.0, lossy=8.0, favours=("submit", "clear"), spares=("crash", "hang")
+    ),
+    "reports_without_an_answer_are_done_with": Weather(
+        remote=1.0, favours=("cut", "hang_server", "crash_server", "submit", "clear")
+    ),
+    "any_run_is_ones_own": Weather(
+        remote=1.0, lossy=0.0, favours=("meddle", "submit", "more_hosts"), spares=(*_LASTING, "hang")
+    ),
     "any_worker_is_ones_own": Weather(remote=1.0, favours=("meddle", "submit")),
-    "claims_that_are_repeated_claim_anew": Weather(remote=1.0, lossy=8.0, favours=(*_CUTS, "clear")),
-    "repeats_that_do_not_say_so": Weather(remote=1.0, lossy=8.0, favours=(*_CUTS, "clear")),
-    "reports_without_an_answer_are_done_with": Weather(remote=1.0, favours=(*_CUTS, "clear")),
-    "repeated_reports_are_conflicts": Weather(remote=1.0, lossy=8.0, favours=("submit", "clear"), spares=("crash", "hang")),
     "deadlines_from_the_answer": Weather(
-        remote=1.0, slowness=3.0, lossy=0.0, favours=("deafen", "hang_server", "submit"), spares=("crash", "cancel", "drain")
+        remote=1.0, slowness=12.0, lossy=0.0, favours=("deafen", "hang_server", "submit"), spares=_LASTING
     ),
     "nobody_looks_where_hints_are_lost": Weather(remote=1.0, favours=("submit",), spares=("crash", "cancel")),
 }
 """In which some of them show sooner."""
 
 FOUND_BY = {
+    "claims_that_are_repeated_claim_anew": 1,
+    "repeats_that_do_not_say_so": 1,
+    "repeated_reports_are_conflicts": 1,
     "any_worker_is_ones_own": 3,
     "reports_without_an_answer_are_done_with": 1,
     "held_claims_of_no_call": 1,

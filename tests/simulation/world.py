@@ -21,8 +21,8 @@ from tests.simulation.places import misplaced
 from tests.simulation.state import Dialect, State
 
 if TYPE_CHECKING:
-    from tests.simulation.fate import Fate
     from tests.simulation.bodies import Body
+    from tests.simulation.fate import Fate
     from tests.simulation.host import Host
     from tests.simulation.network import Network
 
@@ -117,7 +117,7 @@ class World:
             self.measure["lost"] = weather.lossy
         slowness, zealous = self.dice.choice([0.2, 1.0, 3.0, 8.0]), self.dice.random() < 0.5
         self.slowness = slowness if weather.slowness is None else weather.slowness
-        if weather.remote:
+        if weather.remote and weather.slowness is None:
             self.slowness = min(self.slowness, SLOWNESS_MAX)
         self.zealous = zealous if weather.zealous is None else weather.zealous
         self._seen_event = 0
