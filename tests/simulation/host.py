@@ -93,16 +93,12 @@ class Host:
             lanes=self._lanes(),
             node=self._node(),
             grace_s=dice.choice([0.0, 5.0, 30.0]),
-            max_tasks=self._tasks_max(dice.choice([None, None, None, 10])),
+            max_tasks=_tasks_max(self.world, dice.choice([None, None, None, 10])),
             clock=self.clock,
             hold_s=self.hold_s,
         )
         worker.on_session = self._attend
         return worker
-
-    def _tasks_max(self, drawn: int | None) -> int | None:
-        """Return after how many tasks the worker leaves; never, if it came with the calm as the one that has it all."""
-        return None if self.world.is_calm and self.world.weather.placed else drawn
 
     def _node(self) -> NodeDescription | None:
         return node_of(self.number, is_calm=self.world.is_calm) if self.world.weather.placed else None
@@ -117,12 +113,6 @@ class Host:
     @property
     def worker_id(self) -> int | None:
         return self.worker.id or None
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether it should be looking for work."""
-        worker = self.worker
-        return bool(worker.id) and not worker._leaving.is_set() and not worker._bodies and worker._room() > 0
 
     # ------------------------------------------------------------ its life
 
@@ -223,3 +213,8 @@ class Host:
 async def _always() -> bool:
     """Leads whatever the term says."""
     return True
+
+
+def _tasks_max(world: World, drawn: int | None) -> int | None:
+    """Return after how many tasks a worker leaves; never, if it came with the calm as the one that has it all."""
+    return None if world.is_calm and world.weather.placed else drawn

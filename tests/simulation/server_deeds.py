@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 LIVE = "SELECT task_id, epoch, worker_id FROM claims ORDER BY task_id"
 WORKERS = """
 SELECT w.id, n.name FROM workers w JOIN nodes n ON n.id = w.node_id WHERE w.status != 'stopped' ORDER BY w.id"""
+FREED = "SELECT table_name FROM table_run_refs WHERE (task_id, epoch) = (?, ?) AND freed ORDER BY table_name"
 
 PATIENCE_S = 20.0
 """After so long whoever meddles gives up."""
@@ -109,13 +110,16 @@ class ServerDeeds:
     async def _ask_beside(self, stranger: HttpCoordinator, mine: int, run: tuple[int, int]) -> None:
         """With a worker of its own, about the run of another."""
         said: list[Report] = [Failure(*run, "ValueError: no"), Done(*run, _made_up(run))]
-        what = self.dice.choice(["report", "report", "let_go"])
-        if what == "let_go":
+        before = self.world.state.rows(FREED, *run)
+        if self.dice.random() < 0.4:
             await stranger.let_go(mine, [run])
-            return
-        receipt = await stranger.report(mine, [self.dice.choice(said)])
-        if receipt.accepted or receipt.conflicts:
-            self.world.fail(f"a worker speaks of its own runs: {run} is not of {mine}")
+        else:
+            receipt = await stranger.report(mine, [self.dice.choice(said)])
+            if receipt.accepted or receipt.conflicts:
+                self.world.fail(f"a worker speaks of its own runs: {run} is not of {mine}")
+        is_live = self.world.state.rows("SELECT 1 FROM claims WHERE (task_id, epoch) = (?, ?)", *run)
+        if is_live and self.world.state.rows(FREED, *run) != before:
+            self.world.fail(f"a worker frees what its own runs hold: {run} is not of {mine}")
 
     async def _ask_as_another(self, stranger: HttpCoordinator, worker: int, run: tuple[int, int]) -> None:
         try:

@@ -213,7 +213,12 @@ class World:
             yield from lacking(self)
 
     def _outlasting(self, now: datetime) -> Iterator[str]:
-        """Bodies that are alive although their sessions are over, by the database's time."""
+        """Workers that let bodies run for longer than their sessions last by the database's time, and such bodies."""
+        for host in self.hosts:
+            renewed = self.history.renewed.get(host.worker.id)
+            kill_s = host.worker.cutoff.kill_at - host.clock.monotonic()
+            if renewed is not None and now + timedelta(seconds=kill_s - self.history.session_s) > renewed:
+                yield f"no worker believes in its session for too long: {host.name}, for {kill_s:.1f} s from now on"
         for bodies in self.bodies.values():
             for body in bodies:
                 worker, until = body.claim.worker_id, now - timedelta(seconds=self.history.session_s)
