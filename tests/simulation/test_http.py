@@ -86,6 +86,7 @@ FOUND_BY = {
     "claims_that_are_repeated_claim_anew": 1,
     "repeats_that_do_not_say_so": 1,
     "repeated_reports_are_conflicts": 1,
+    "any_run_is_ones_own": 2,
     "any_worker_is_ones_own": 3,
     "reports_without_an_answer_are_done_with": 1,
     "held_claims_of_no_call": 1,

@@ -179,8 +179,8 @@ async def test_a_busy_server_is_asked_again_after_the_time_that_it_names() -> No
     peer = Peer(busy, head(502, b"<html>", "text/html"))
     async with calling(peer) as calls:
         assert await calls.ask("beat", ASKED, bool)
-        assert isinstance(calls._clock, Hurried)
-        assert 1 <= calls._clock.slept[0] <= 2
+        assert isinstance(calls.clock, Hurried)
+        assert 1 <= calls.clock.slept[0] <= 2
         peer.answers = [busy] * 10
         with pytest.raises(CoordinatorUnreachable, match="503: so many"):
             await calls.ask("beat", ASKED, bool)
