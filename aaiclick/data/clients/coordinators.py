@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from aaiclick.config import settings
+from aaiclick.data.clients.answer_streams import with_errors_in_streams
 from aaiclick.data.clients.pool import PooledClient, always
 from aaiclick.data.clients.servers import ReplicasClient
 
@@ -52,11 +53,13 @@ def _pooled(url: str, with_settings: Mapping[str, Any]) -> PooledClient:
     def connect() -> Client:
         import clickhouse_connect  # here, to keep start-up light
 
-        return clickhouse_connect.get_client(
-            **where,
-            token_provider=node_token,
-            settings={**with_settings, "cancel_http_queries_on_client_close": 1},
-            autogenerate_session_id=False,
+        return with_errors_in_streams(
+            clickhouse_connect.get_client(
+                **where,
+                token_provider=node_token,
+                settings={**with_settings, "cancel_http_queries_on_client_close": 1},
+                autogenerate_session_id=False,
+            )
         )
 
     return PooledClient(connect, keep_after_error=always, tagged_by="query_id")
