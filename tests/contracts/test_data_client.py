@@ -202,11 +202,11 @@ async def test_what_fails_after_its_first_rows_is_refused_too(
     """As on a busy machine, where rows are sent before the error is there."""
     monkeypatch.setattr(sending, "BUFFER_BYTES", 1)
     query, settings = "SELECT number, throwIf(number = 3000000, 'mine') FROM numbers(10000000)", {"max_threads": 1}
-    with pytest.raises(DataRefused, match="code 395.*mine"):
+    with pytest.raises(DataRefused, match=r"code 395.*mine"):
         async for _ in client.batches(query, settings):
             pass
     for file_format in ("CSV", "ArrowStream"):
-        with pytest.raises(DataRefused, match="code 395.*mine"):
+        with pytest.raises(DataRefused, match=r"code 395.*mine"):
             await client.save(query, file_format, str(tmp_path / "numbers"), settings)
     assert os.listdir(tmp_path) == []
     assert list((await client.rows("SELECT 1")).columns[0]) == [1]

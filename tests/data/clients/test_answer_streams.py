@@ -45,7 +45,7 @@ def read_all(stream: AnswerStream, size: int) -> bytes:
 def test_the_error_at_the_end_is_raised(rows: int, size: int) -> None:
     if rows == TAIL_BYTES and size == 1:
         size = 4_096
-    with pytest.raises(DatabaseError, match="Code: 395.*mine"):
+    with pytest.raises(DatabaseError, match=r"Code: 395.*mine"):
         read_all(AnswerStream(Response(b"x" * rows + END)), size)
 
 
