@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 from functools import partial
-from http.client import IncompleteRead
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -48,8 +47,7 @@ class AnswerStream(io.RawIOBase):
         try:
             piece: bytes = self._response.read(None if size is None or size < 0 else size)
         except Exception as error:
-            cause = error.__cause__ or error.__context__
-            self._look_at(cause.partial if isinstance(cause, IncompleteRead) else b"")
+            self._look_at(getattr(error.__cause__ or error.__context__, "partial", b""))  # of http.client
             if (told := self._told()) is not None:
                 from clickhouse_connect.driver.exceptions import DatabaseError  # here, to keep start-up light
 
