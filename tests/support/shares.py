@@ -11,10 +11,12 @@ besides. How long a file takes is known from the last run (see `cpu_times`); on 
 from __future__ import annotations
 
 import fcntl
+import gc
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,8 @@ LONG_FILES = Path(__file__).parent / "long_files.json"
 """The seconds that the longest files took on another machine."""
 S_PER_LINE = 0.01
 QUEUE = "TEST_QUEUE"
+FROZEN_EACH = 25
+"""After so many files, what was imported is kept from the collector of garbage: it stays to the end."""
 
 
 def take(queue: Path) -> str | None:
@@ -88,7 +92,12 @@ class Taking:
 
     def taken(self, session: pytest.Session) -> Iterator[pytest.Item]:
         """The tests of one file after the other; one that cannot be imported is reported, and fails the run."""
-        while name := take(self.queue):
+        for number in count(1):
+            if (name := take(self.queue)) is None:
+                return
+            if number % FROZEN_EACH == 0:
+                gc.collect()
+                gc.freeze()
             found = list(session.genitems(self.files[name]))
             session.config.hook.pytest_collection_modifyitems(session=session, config=session.config, items=found)
             session.items += found
