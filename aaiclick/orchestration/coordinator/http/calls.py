@@ -13,7 +13,7 @@ import msgspec
 
 from aaiclick import errors
 from aaiclick.clock import SYSTEM_CLOCK, Clock
-from aaiclick.orchestration.coordinator.http.connection import Address, Answer, Connection, Lost, NoConnection
+from aaiclick.orchestration.coordinator.http.connection import Answer, Connection, Lost, NoConnection
 from aaiclick.orchestration.coordinator.http.protocol import (
     GZIP,
     JSON,
@@ -31,6 +31,7 @@ from aaiclick.orchestration.coordinator.http.protocol import (
     unpacked,
     written,
 )
+from aaiclick.server_address import Address
 
 if TYPE_CHECKING:
     import ssl

@@ -11,8 +11,9 @@ import pytest
 from aaiclick import errors
 from aaiclick.errors import AaiclickError, CoordinatorUnreachable, ProtocolRefused, SessionOver
 from aaiclick.orchestration.coordinator.http.calls import Calls
-from aaiclick.orchestration.coordinator.http.connection import Address, Answer, Lost
+from aaiclick.orchestration.coordinator.http.connection import Answer, Lost
 from aaiclick.orchestration.coordinator.http.protocol import JSON, MSGPACK, OfWorker, Wrong, packed, read, written
+from aaiclick.server_address import Address
 
 Answers = Callable[[OfWorker], Awaitable[bytes | None]]
 """What a server does with a call: the bytes of its answer; None to end the connection."""
