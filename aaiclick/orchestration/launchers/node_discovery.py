@@ -12,7 +12,7 @@ from typing import Any
 from aaiclick.config import settings
 from aaiclick.orchestration.launchers.nvml import find_gpus
 from aaiclick.orchestration.models.node_info import NodeDescription
-from aaiclick.orchestration.rules.nodes import with_labels
+from aaiclick.orchestration.rules.nodes import read_capability, with_labels
 from aaiclick.orchestration.rules.resources import GPU
 from aaiclick.orchestration.submitting.executors import executor_types
 
@@ -30,16 +30,18 @@ def describe_node(
     labels: Sequence[str] = (),
     resources: Mapping[str, Any] | None = None,
 ) -> NodeDescription:
-    """Return what this machine has; `capabilities` and `resources` replace what was found.
+    """Return what this machine has.
 
-    `labels` are added to its labels; resources that a setting names replace what was found, too.
+    What is given here goes over the settings, and these over what was found; labels add up.
     """
-    gpus = find_gpus()
-    found = {**find_capabilities(gpus=len(gpus)), **(capabilities or {})}
+    chosen, gpus = settings(), find_gpus()
+    found = find_capabilities(gpus=len(gpus)) | dict(map(read_capability, chosen.node_capabilities))
+    found |= dict(capabilities or {})
+    called = chosen.node_name or socket.gethostname()
     return NodeDescription(
-        name=socket.gethostname() if name is None else name,
-        pool=pool,
-        capabilities=with_labels(found, labels),
+        name=called if name is None else name,
+        pool=chosen.node_pool if pool is None else pool,
+        capabilities=with_labels(found, [*chosen.node_labels, *labels]),
         executor_types=list(executor_types()),
         resources={**_offered(found, gpus), **dict(settings().resources), **(resources or {})},
     )

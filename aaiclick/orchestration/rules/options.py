@@ -8,7 +8,7 @@ from aaiclick.orchestration.rules.cache_policies import CacheMode, CacheOption, 
 from aaiclick.orchestration.rules.placement import Placement
 from aaiclick.orchestration.rules.resources import Resources
 from aaiclick.orchestration.rules.retries import RetryPolicy
-from aaiclick.orchestration.rules.schedules import MissedRuns, Overlap
+from aaiclick.orchestration.rules.schedules.fires import MissedRuns, Overlap
 from aaiclick.orchestration.rules.states import PreservationMode
 from aaiclick.orchestration.rules.triggers import Trigger
 

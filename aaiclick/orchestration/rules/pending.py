@@ -14,6 +14,9 @@ from aaiclick.orchestration.rules.resource_standings import ResourceInfo
 from aaiclick.orchestration.rules.states import ENDED_JOB, ENDED_TASK, LIVE_TASK, JobStatus, TaskStatus
 from aaiclick.orchestration.rules.triggers import ONE, When
 from aaiclick.orchestration.rules.validation import escape_for_terminal
+from aaiclick.orchestration.rules.waiting import Blocker as Blocker
+from aaiclick.orchestration.rules.waiting import Fleet as Fleet
+from aaiclick.orchestration.rules.waiting import Holder as Holder
 from aaiclick.wording import counted
 
 UNREPORTED_S_MIN = 10
@@ -51,51 +54,12 @@ class Reason(StrEnum):
     """The nodes that meet its needs run as many tasks of its function as they may."""
     RESOURCES = "resources"
     """Resources that it needs are held by other runs, or nobody has them."""
+    WISHED = "wished"
+    """The nodes that may run it leave it to others that it wishes for, or that its last attempt did not fail on."""
     BUSY = "busy"
     """All slots of the live workers that are not draining are taken."""
     IN_LINE = "in_line"
     """Only the tasks before it in the queue."""
-
-
-@dataclass(frozen=True, slots=True)
-class Blocker:
-    """A task or group that the task waits for."""
-
-    id: int
-    kind: str
-    name: str
-    status: str
-    """The status of a task; "open" or "failed" for a group."""
-    open_count: int = 0
-    """The number of tasks and groups directly in a group that are not complete."""
-    gate: str | None = None
-    """The name of the group around the task that waits for the blocker; None if the task itself waits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """The worker that holds the task, or that its job is reserved for."""
-
-    id: int
-    name: str | None = None
-    hostname: str = ""
-    pid: int = 0
-    is_live: bool = False
-    unreported_s: float = 0.0
-    """Seconds since when the worker has had results that it could not report."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fleet:
-    """The live workers, counted, with their slots."""
-
-    live: int = 0
-    draining: int = 0
-    """Those that are asked to leave, or whose node is cordoned."""
-    full: int = 0
-    """The number of workers that are not draining and have no free slot."""
-    slots: int = 0
-    taken: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +182,11 @@ def find_reason(facts: Facts) -> Reason:
         return Reason.RESERVED
     if facts.needs and facts.fleet.live and all(node.missing for node in facts.nodes):
         return Reason.LIMITED if any(node.is_full for node in facts.nodes) else Reason.PLACEMENT
-    return Reason.RESOURCES if facts.is_short and facts.fleet.live else _find_in_fleet(facts.fleet)
+    if facts.is_short and facts.fleet.live:
+        return Reason.RESOURCES
+    if facts.needs and facts.fleet.live and all(node.missing or node.later for node in facts.nodes):
+        return Reason.WISHED
+    return _find_in_fleet(facts.fleet)
 
 
 def _find_in_fleet(fleet: Fleet) -> Reason:
@@ -324,6 +292,10 @@ def _resources(facts: Facts) -> str:
     return f"it is ready ({_before(facts)}), and {resource_standings.told(facts.resources, facts.needs['resources'])}"
 
 
+def _wished(facts: Facts) -> str:
+    return f"it is ready, and the nodes that may run it leave it to others for now: {told(facts.nodes)}"
+
+
 def _busy(facts: Facts) -> str:
     fleet = facts.fleet
     active = counted(fleet.live - fleet.draining, "live worker")
@@ -350,6 +322,7 @@ _LINES = {
     Reason.PLACEMENT: _placement,
     Reason.LIMITED: _limited,
     Reason.RESOURCES: _resources,
+    Reason.WISHED: _wished,
     Reason.BUSY: _busy,
     Reason.IN_LINE: _in_line,
 }

@@ -147,6 +147,11 @@ def with_resources(placed: Mapping[str, Any] | None, resources: Resources | None
     return canonical(needs) if needs else ""
 
 
+def stored(given: Resources | None) -> str | None:
+    """Return resources as text, checked; None if nothing is asked for."""
+    return canonical(check_resources(given)) if given else None
+
+
 def wanted(resources: Resources) -> dict[str, float]:
     """Return what is really needed: amounts of 0 are left out."""
     return {name: amount for name, amount in sorted(resources.items()) if amount}
