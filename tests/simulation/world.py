@@ -113,7 +113,7 @@ class World:
         self.is_over = False
         self.is_expired = False
         """Whether the time of all jobs is over."""
-        self.lanes = self.state.intern(("{}", "gpu", "zone") if weather.lanes else ("{}",))
+        self.lanes = self.state.intern(("{}", '{"a":1}', '{"b":1}') if weather.lanes else ("{}",))
         self.engine = Engine(self)
         self.measure = {fault: self.dice.choice([0.0, 0.5, 1.0, 4.0]) for fault in FAULTS}
         if weather.lossy is not None:

@@ -70,6 +70,8 @@ class Claiming:
         """
         asked = _Asked(worker_id, limit, reserved_for, call, begins)
         if lanes is not None:
+            if not reserved_for:
+                await self.choice.learn(lanes)
             await self._claim_each(asked, lanes)
         elif limit == 0:
             await self._claim_each(asked, (PLAIN,))

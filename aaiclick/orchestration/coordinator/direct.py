@@ -232,7 +232,7 @@ class DirectCoordinator(ClearingSubmitter):
             self._listens = True
         hints = await self._bus.wait(timeout_s)
         if FREED in hints:
-            self.claiming.choice.freed()
+            self.claiming.choice.ended(None)
         return hints
 
     async def reserve(self, job_id: int, worker_id: int) -> None:

@@ -119,7 +119,7 @@ class LaneChoice:
     async def met(self, worker_id: int, lanes: Sequence[int]) -> list[int]:
         """Return those of these lanes whose needs the worker's node meets; everyone meets the plain one."""
         node = await self._node_of(worker_id)
-        await self._learn(lanes)
+        await self.learn(lanes)
         return [lane for lane in lanes if lane == PLAIN or (node is not None and self._may_ask(node, lane))]
 
     def _may_ask(self, node: NodeInfo, lane: int) -> bool:
@@ -183,7 +183,7 @@ class LaneChoice:
             return
         self._looked[reserved_for] = now + (self._draw() - 0.5) * pause_s / 2
         heads = await self.database.read(lambda session: find_lanes(session, reserved_for))
-        await self._learn(head.lane for head in heads)
+        await self.learn(head.lane for head in heads)
         self._note(reserved_for, heads)
 
     async def _look_at_nodes(self, node: NodeInfo) -> None:
@@ -200,8 +200,9 @@ class LaneChoice:
             return LOOK_S_UNUSED
         return min(LOOK_S_MAX, max(LOOK_S_MIN, LOOK_S_PER_LANE * len(self._heads.get(reserved_for, ()))))
 
-    async def _learn(self, found: Iterable[int]) -> None:
-        unknown = {lane for lane in found if lane not in self.lanes.needs}
+    async def learn(self, found: Iterable[int]) -> None:
+        """Read the needs of those of these lanes that are not known yet."""
+        unknown = {lane for lane in found if lane != PLAIN and lane not in self.lanes.needs}
         if unknown:
             for lane, text in (await self.database.read(lambda session: read_needs(session, unknown))).items():
                 self.lanes.learn(lane, text)
@@ -239,19 +240,18 @@ class LaneChoice:
         if known is not None and known.node is not None:
             self._full[known.node.id, lane] = self._clock.monotonic() + FULL_S
 
-    def ended(self, worker_id: int) -> None:
-        """Note that runs of this worker have ended: its node may have room again."""
+    def ended(self, worker_id: int | None) -> None:
+        """Note that runs of this worker have ended: its node may have room again. None: somewhere, of some worker."""
+        if worker_id is None:
+            self._full.clear()
+            for each in self._queues.values():
+                each.wake()
+            return
         known = self._nodes.get(worker_id)
         if self._full and known is not None and known.node is not None:
             self._full = {key: until for key, until in self._full.items() if key[0] != known.node.id}
             if (queue := self._queues.get((0, known.node.id))) is not None:
                 queue.wake()
-
-    def freed(self) -> None:
-        """Note that resources were freed somewhere: all lanes that rest may be asked again."""
-        self._full.clear()
-        for queue in self._queues.values():
-            queue.wake()
 
 
 def _differ(found: NodeInfo, known: NodeInfo) -> bool:

@@ -126,12 +126,10 @@ def read_resource(typed: str) -> tuple[str, float]:
     """Return name and amount of a resource that was typed as `name=amount`."""
     name, sign, text = typed.rpartition("=")
     try:
-        amount = float(text)
+        amount = float(text if sign else "none")
     except ValueError:
-        sign = ""
-    if not sign:
         rule, hint = "it is written name=amount", "For example gpu=2 or licence:abaqus=5."
-        raise InputError(field="resource", value=shorten(typed), rule=rule, hint=hint)
+        raise InputError(field="resource", value=shorten(typed), rule=rule, hint=hint) from None
     checked = check_resource(name.strip())
     return checked, check_amount(checked, amount, "resource")
 

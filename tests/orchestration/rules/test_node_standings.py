@@ -15,7 +15,7 @@ NEEDS = {"where": [["gpu", "==", "nvidia"]], "max_parallel": 2, "entrypoint": "m
 
 def node(number: int, state: str = "open", status: str = "healthy", **has: Any) -> NodeInfo:
     name, stands = f"n{number}", (NodeState(state), NodeStatus(status))
-    return NodeInfo(number, name, None, stands[0], has, ["python"], NOW, NOW, stands[1])
+    return NodeInfo(number, name, None, stands[0], has, ["python"], NOW, NOW, status=stands[1])
 
 
 def test_each_node_has_its_reasons() -> None:

@@ -15,7 +15,7 @@ from aaiclick.orchestration.store.resources import grants
 from aaiclick.orchestration.store.tables import claims
 from tests.support.band import band
 from tests.support.grants import TWO_GPUS, begin, capacity, claim, devices, held, lanes_of, one
-from tests.support.orchestra import Orchestra, expire, failure, make
+from tests.support.orchestra import Orchestra, expire, failure, make, orchestra
 
 __all__ = ["band"]
 
@@ -107,6 +107,15 @@ async def test_who_cannot_begin_claims_one_at_most(band: Orchestra) -> None:
     lanes = await lanes_of(band)
     assert len(await band.claim(5, lanes=lanes, begins=0)) == 1
     assert len(await band.claim(5, lanes=lanes, begins=3)) == 3
+
+
+async def test_who_never_heard_of_a_lane_grants_what_it_needs(band: Orchestra, migrated_sql_url: str) -> None:
+    await begin(band, **TWO_GPUS)
+    await band.submit(make(resources={"gpu": 1}))
+    async with orchestra(migrated_sql_url) as other:
+        (taken,) = await other.coordinator.claim(band.worker, limit=1, lanes=await lanes_of(band), begins=1)
+    assert devices([taken]) == [[0]]
+    assert len(await held(band)) == 1
 
 
 async def test_a_job_that_is_reserved_for_its_process_is_granted_nothing_and_runs(band: Orchestra) -> None:
