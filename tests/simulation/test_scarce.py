@@ -66,6 +66,12 @@ async def _forgets(*_: object) -> None:
 
 _real_choose = resources.choose
 
+
+def _with_nothing_held(needs: Any, units: Any, held: object, most: int) -> Any:
+    """Whatever is held, all seems to be free."""
+    return _real_choose(needs, units, {}, most)
+
+
 MISTAKES: dict[str, tuple[tuple[Any, str, Any], ...]] = {
     "grant outside of the claim's transaction": (
         (claiming, "grant", _says_it_granted),
@@ -73,7 +79,7 @@ MISTAKES: dict[str, tuple[tuple[Any, str, Any], ...]] = {
     ),
     "release when the epoch grows": ((holders, "KEPT", frozenset()), (grants, "KEPT", frozenset())),
     "lost release": ((claim_ends, "free_ended", _forgets),),
-    "nobody adds up what is held": ((grants, "choose", lambda *asked: _real_choose(*asked[:2], {}, asked[3])),),
+    "nobody adds up what is held": ((grants, "choose", _with_nothing_held),),
 }
 
 FOUND_IN: dict[str, int] = {}

@@ -15,7 +15,7 @@ from aaiclick.orchestration.store.resources.units import set_capacity
 from aaiclick.orchestration.store.tables import tasks
 from tests.support.orchestra import Orchestra, make
 
-TWO_GPUS = {"gpu": 2, "gpu_memory_mb": 10_000}
+TWO_GPUS: dict[str, Any] = {"gpu": 2, "gpu_memory_mb": 10_000}
 AGAIN = RetryPolicy(9, delay_s=0)
 
 

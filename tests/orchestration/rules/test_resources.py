@@ -182,8 +182,9 @@ def test_no_unit_is_ever_given_more_often_than_it_is_there(seed: int) -> None:
     units = [unit._replace(memory_mb=unit.size // 1000) for unit in units]
     units += [Unit(0, "db", 0, 3500), Unit(1, "db", 0, 2000)]
     held: dict[tuple[int, str, int], int] = {}
+    asked: list[dict[str, float]] = [{"gpu": 1}, {"gpu": 2, "gpu_memory_mb": 2}, {"gpu_memory_mb": 3, "db": 0.5}]
     for _ in range(12):
-        needs = dice.choice([{"gpu": 1}, {"gpu": 2, "gpu_memory_mb": 2}, {"gpu_memory_mb": 3, "db": 0.5}, {"db": 1.5}])
+        needs = dice.choice([*asked, {"db": 1.5}])
         for grants in choose(needs, units, held, dice.randint(1, 3)):
             assert {grant.name for grant in grants} == {*unit_names(needs)}
             for grant in grants:

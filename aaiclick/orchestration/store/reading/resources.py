@@ -63,7 +63,8 @@ async def _sums(session: Session, units: Sequence[Unit]) -> tuple[Counter[Place]
     if units:
         chosen = select(*place, func.sum(grant.amount).label("held"), func.count().label("holders"))
         for row in await session.rows(chosen.where(scopes).group_by(*place)):
-            held[row[:3]], count[row[:3]] = int(row.held), row.holders
+            key = (row.scope, row.name, row.slot)
+            held[key], count[key] = int(row.held), row.holders
     return held, count
 
 

@@ -50,9 +50,13 @@ async def test_a_node_that_is_removed_leaves_no_units(band: Orchestra) -> None:
     assert await units(band) == [Unit(other, "cpu", 0, 2000)]
 
 
+async def set_to(band: Orchestra, amount: float) -> None:
+    await band.database.transact(lambda session: set_capacity(session, "seat", amount))
+
+
 async def test_a_capacity_of_all_is_set_changed_and_removed(band: Orchestra) -> None:
     for amount in (3, 0.5):
-        await band.database.transact(lambda session, amount=amount: set_capacity(session, "seat", amount))
+        await set_to(band, amount)
         assert await units(band) == [Unit(0, "seat", 0, int(amount * 1000))]
     removed = [await band.database.transact(lambda session: remove_capacity(session, "seat")) for _ in range(2)]
     assert removed == [True, False]
@@ -60,11 +64,6 @@ async def test_a_capacity_of_all_is_set_changed_and_removed(band: Orchestra) -> 
 
 
 async def test_two_who_set_the_same_at_once_both_get_their_way(band: Orchestra) -> None:
-    await asyncio.gather(
-        *(
-            band.database.transact(lambda session, amount=amount: set_capacity(session, "seat", amount))
-            for amount in (1, 2, 3)
-        )
-    )
+    await asyncio.gather(*(set_to(band, amount) for amount in (1, 2, 3)))
     (unit,) = await units(band)
     assert unit.size in (1000, 2000, 3000)
