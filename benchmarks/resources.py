@@ -21,9 +21,9 @@ from aaiclick.ids import new_ids
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.models import Done
 from aaiclick.orchestration.models.node_info import NodeDescription
-from aaiclick.orchestration.store.claims.lanes import intern_lanes
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.definitions.fleet_tables import resource_grants
+from aaiclick.orchestration.store.lanes import intern_lanes
 from aaiclick.orchestration.store.resources.units import set_capacity
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import jobs, ready, tasks

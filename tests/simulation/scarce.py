@@ -14,7 +14,7 @@ from aaiclick.orchestration.rules.placement import merge, needs_of
 from tests.simulation.places import node_of
 
 if TYPE_CHECKING:
-    from tests.simulation.host import Body
+    from tests.simulation.bodies import Body
     from tests.simulation.state import State
     from tests.simulation.world import World
 
@@ -25,10 +25,17 @@ OFFERS: tuple[dict[str, Any], ...] = (
     {"cpu": 1},
 )
 PLENTY: dict[str, Any] = {"gpu": 4, "gpu_memory_mb": 10, "cpu": 4}
-NEEDS: tuple[dict[str, float] | None, ...] = (
-    *(None, {"gpu": 1}, {"gpu": 1}, {"gpu_memory_mb": 6}, {"gpu": 2, "gpu_memory_mb": 4}, {"gpu": 0.5}),
-    *({"cpu": 1}, {"seat": 1}, {"seat": 1, "gpu": 1}),
-)
+NEEDS: list[dict[str, float] | None] = [
+    None,
+    {"gpu": 1},
+    {"gpu": 1},
+    {"gpu_memory_mb": 6},
+    {"gpu": 2, "gpu_memory_mb": 4},
+    {"gpu": 0.5},
+    {"cpu": 1},
+    {"seat": 1},
+    {"seat": 1, "gpu": 1},
+]
 
 CHECKS = {
     "no unit is granted more often than it is there": """
