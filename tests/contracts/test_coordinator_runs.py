@@ -13,6 +13,7 @@ from aaiclick.orchestration.gathering import gather
 from aaiclick.orchestration.models import (
     CacheAnswer,
     CacheKey,
+    Claim,
     Group,
 )
 from aaiclick.orchestration.models.children import Children
@@ -127,6 +128,33 @@ async def test_a_worker_that_names_no_lanes_is_given_what_its_node_meets(coordin
     assert [claim.name for claim in await coordinator.claim(ids[1], limit=9, lanes=None)] == ["plain"]
     (claim,) = await coordinator.claim(ids[0], limit=9, lanes=None)
     assert (claim.name, claim.lane > 0) == ("gpu", True)
+
+
+async def test_what_a_run_is_granted_comes_with_its_claim_and_is_kept_until_its_body_is_dead(
+    coordinator: Coordinator,
+) -> None:
+    node = NodeDescription("box", resources={"gpu": 1, "gpu_memory_mb": 100})
+    worker = (await coordinator.register(hostname="here", pid=1, node=node)).id
+    first = await coordinator.submit(submission(make("first", resources={"gpu": 1}, priority=1)))
+    await coordinator.submit(submission(make("second", resources={"gpu_memory_mb": 60})))
+    (taken,) = await claim_all(coordinator, worker)
+    assert taken.name == "first"
+    (grant,) = taken.grants
+    assert (grant.name, grant.slot, grant.device, grant.memory_mb) == ("gpu", 0, "0", 100)
+    assert await coordinator.cancel(first.id)
+    assert await claim_all(coordinator, worker) == [], "its body may go on"
+    await coordinator.let_go(worker, [(taken.task_id, taken.epoch)])
+    (taken,) = await claim_all(coordinator, worker)
+    assert [(grant.amount, grant.memory_mb) for grant in taken.grants] == [(60_000, 60)]
+    await coordinator.report(worker, [done(taken)])
+
+
+async def claim_all(coordinator: Coordinator, worker: int) -> list[Claim]:
+    """Claim what the worker's node may run, also if a lane was found to be taken a moment ago."""
+    for _ in range(2):
+        if taken := await coordinator.claim(worker, limit=9, lanes=None, begins=9):
+            return taken
+    return []
 
 
 async def test_tasks_made_by_a_run_need_what_they_say(coordinator: Coordinator) -> None:

@@ -76,6 +76,10 @@ class OverHttp(HttpCoordinator):
         other = self._others.get(worker_id)
         return await (super().report if other is None else other.report)(worker_id, reports)
 
+    async def let_go(self, worker_id: int, runs: Sequence[tuple[int, int]]) -> None:
+        other = self._others.get(worker_id)
+        await (super().let_go if other is None else other.let_go)(worker_id, runs)
+
     async def claim(self, worker_id: int, *, reserved_for: int = 0, **options: Any) -> list[Claim]:
         """What is reserved is claimed by its owner, who has the database: no server gives it to a node."""
         other = self._others.get(worker_id)
