@@ -1,0 +1,107 @@
+"""Hosts of a test's own: who reaches whom, and what is left behind."""
+
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.servers import hosts
+from tests.servers.hosts import Host, Network
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def there(hosts_there: None) -> Iterator[Network]:
+    with hosts.network() as made:
+        yield made
+
+
+def greet(listening: socket.socket) -> None:
+    while True:
+        try:
+            asked, _ = listening.accept()
+        except OSError:
+            return
+        with asked:
+            asked.sendall(b"hello")
+
+
+def ask(host: Host, to: Host, port: int) -> str:
+    """What one host hears from another."""
+    try:
+        with host.connect(to, port, 0.3) as asked:
+            return asked.recv(9).decode()
+    except OSError:
+        return "nothing"
+
+
+def test_hosts_reach_each_other_until_something_is_cut(there: Network) -> None:
+    one, two, server = there.add(), there.add(), there.add()
+    listening = server.listen()
+    port = listening.getsockname()[1]
+    threading.Thread(target=greet, args=[listening], daemon=True).start()
+
+    def heard() -> list[str]:
+        return [ask(one, server, port), ask(two, server, port)]
+
+    try:
+        assert heard() == ["hello", "hello"]
+        there.lose(one, server)
+        assert heard() == ["nothing", "hello"]
+        there.restore()
+        there.lose(server, one)
+        assert heard() == ["nothing", "hello"]
+        there.restore()
+        there.cut(two)
+        assert heard() == ["hello", "nothing"]
+        there.mend(two)
+        assert heard() == ["hello", "hello"]
+        there.cut(server)
+        assert heard() == ["nothing", "nothing"]
+    finally:
+        listening.close()
+
+
+def test_nothing_is_left_behind(hosts_there: None) -> None:
+    """What runs there is killed, be it that the test ends or that it is killed itself."""
+    before = hosts.taken()
+    with hosts.network() as there:
+        sleeper = subprocess.Popen(there.add().command("sleep", "60"))
+        assert len(hosts.taken()) == len(before) + 2
+    assert sleeper.wait() == -signal.SIGKILL
+    assert hosts.taken() == before
+
+
+def test_what_a_killed_test_left_goes_before_the_next(hosts_there: None) -> None:
+    script = (
+        "import subprocess, time\nfrom tests.servers.hosts import network\n"
+        "with network() as there:\n"
+        "    asleep = subprocess.Popen(there.add().command('sleep', '60'))\n"
+        "    print(asleep.pid, flush=True); time.sleep(60)"
+    )
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as killed:
+        assert killed.stdout
+        sleeper = int(killed.stdout.readline())
+        killed.kill()
+    left = [name for name in hosts.taken() if name.startswith(f"{hosts.PREFIX}-{killed.pid}-")]
+    assert len(left) == 2
+    hosts.sweep()
+    assert not {*left} & {*hosts.taken()}
+    status = Path(f"/proc/{sleeper}/status")
+    assert not status.exists() or "zombie" in status.read_text()
+
+
+def test_without_rights_or_programs_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "find_program", lambda *names: None)
+    hosts.can_run.cache_clear()
+    try:
+        assert not hosts.can_run()
+    finally:
+        hosts.can_run.cache_clear()
