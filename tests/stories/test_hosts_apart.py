@@ -1,4 +1,4 @@
-"""Servers, workers and the database on hosts of their own, with the network between them cut, whole or in one direction.
+"""Servers, workers and the database on hosts of their own; the network between them is cut, or loses one direction.
 
 The hosts are network namespaces. What bodies write of when they were alive says whether two of a task ever ran at once.
 """

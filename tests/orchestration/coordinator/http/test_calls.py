@@ -271,7 +271,7 @@ async def test_one_that_is_away_is_waited_for_though_another_refuses() -> None:
 
 async def test_the_farewell_of_a_proxy_is_not_taken_for_an_answer() -> None:
     """Some say 408 before they close a connection that nobody used."""
-    peer = Peer(ok(True) + head(408, b"<html>", "text/html", "Connection: close\r\n"), ok(False))
+    peer = Peer(ok(True) + head(408, b"<html>", "text/html", "Connection: close\r\n"), b"", ok(False))
     async with calling(peer) as calls:
         assert await calls.ask("beat", ASKED, bool)
         assert await calls.ask("beat", ASKED, bool) is False
