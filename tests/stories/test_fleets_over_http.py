@@ -91,7 +91,8 @@ async def test_a8_only_the_node_that_has_it_runs_a_task(remote: Remote) -> None:
     async with asking(remote, await token_for(fleet, Role.VIEWER)) as client:
         why = await told(await client.get(f"/tasks/{row.id}/pending"))
         assert why["reason"] == "placement"
-        assert [node["name"] for node in why["nodes"]] == ["W1"]
+        (missing,) = [node["missing"] for node in why["nodes"] if node["name"] == "W1"]
+        assert missing == ["gpu is none, needed is gpu == nvidia", "it is forbidden"]
         blocked = await told(await client.get("/tasks", params={"blocked": "placement"}))
         assert [task["id"] for task in blocked["tasks"]] == [str(row.id)]
     (second,) = await remote.workers(1, "--node-name", "W2", "--capability", "gpu=nvidia")

@@ -17,9 +17,10 @@ from tests.support.witness import begun_elsewhere, lives, overlaps
 
 __all__ = ["fleet"]
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(900)
 
 SESSION_S = "6"
+PATIENCE_S = 240.0  # a connection that is lost in silence is noticed after a minute
 CALM_S = "60"  # the session of those that must keep it, on a busy machine too
 
 
@@ -58,7 +59,7 @@ async def comes_back(fleet: Fleet, worker: Member, before: int) -> None:
         last = (await fleet.sessions(worker))[-1]
         return bool(last.id != before and last.status == "active")
 
-    await eventually(has, fleet.explain)
+    await eventually(has, fleet.explain, seconds=PATIENCE_S)
 
 
 async def session_ends(fleet: Fleet, worker: Member) -> None:
@@ -67,14 +68,14 @@ async def session_ends(fleet: Fleet, worker: Member) -> None:
     async def has() -> bool:
         return bool((await fleet.sessions(worker))[-1].status != "active")
 
-    await eventually(has, fleet.explain)
+    await eventually(has, fleet.explain, seconds=PATIENCE_S)
 
 
 async def completes(fleet: Fleet, job: Job) -> None:
     async def has() -> bool:
         return (await fleet.job(job)).status == "completed"
 
-    await eventually(has, fleet.explain)
+    await eventually(has, fleet.explain, seconds=PATIENCE_S)
 
 
 @servers_only

@@ -96,9 +96,8 @@ async def restart_all(remote: Remote, *program: str) -> None:
         await remote.serve_again(number, program)
 
 
-@pytest.mark.parametrize("by", ["haproxy", "addresses"])
-async def test_a_rolling_restart_of_servers_under_load(remote: Remote, by: str, request: pytest.FixtureRequest) -> None:
-    url = ",".join(remote.addresses) if by == "addresses" else request.getfixturevalue("balanced")
+async def restarted_under_load(remote: Remote, url: str) -> None:
+    """Two workers work at this address while the servers are restarted again and again."""
     await remote.workers(2, url=url)
     job = await begun(remote)
 
@@ -109,6 +108,15 @@ async def test_a_rolling_restart_of_servers_under_load(remote: Remote, by: str, 
     assert await under_load(remote.fleet, restarting()) >= 1
     assert await remote.fleet.scalar(select(func.count()).select_from(tables.workers)) == 2, "sessions were kept"
     await nothing_failed(remote.fleet, job)
+
+
+async def test_servers_behind_haproxy_are_restarted_under_load(remote: Remote, balanced: str) -> None:
+    await restarted_under_load(remote, balanced)
+
+
+@pytest.mark.long
+async def test_servers_of_a_list_of_addresses_are_restarted_under_load(remote: Remote) -> None:
+    await restarted_under_load(remote, ",".join(remote.addresses))
 
 
 @pytest.mark.long

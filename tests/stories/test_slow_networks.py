@@ -53,7 +53,8 @@ async def test_over_a_slow_network_all_is_done_once(
     fleet, (proxy, url) = remote.fleet, road
     proxy.delay_s, proxy.bytes_per_s = delay_s, bytes_per_s
     await remote.workers(2, url=url, concurrency=4, AAICLICK_SESSION_SECONDS=CALM_S)
-    large = [Task("errands.quick", {"value": secrets.token_hex(LARGE_BYTES)}, name=f"large{n}") for n in range(4)]
+    values = {f"large{number}": secrets.token_hex(LARGE_BYTES) for number in range(4)}
+    large = [Task("errands.quick", {"value": value}, name=name) for name, value in values.items()]
     job = await fleet.submit(*fleet.quick(20), *large, fleet.errand("waits"))
     await fleet.noted("began", 1)
     fleet.let()
@@ -62,7 +63,7 @@ async def test_over_a_slow_network_all_is_done_once(
     assert {(row.lost_count, row.crash_count, row.attempt) for row in rows} == {(0, 0, 0)}
     assert len(fleet.notes("began")) == 1
     results = await fleet.results(job)
-    assert [results[task.name] for task in large] == [task.kwargs["value"] for task in large]
+    assert {name: results[name] for name in values} == values
 
 
 @pytest.mark.long
