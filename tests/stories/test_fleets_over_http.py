@@ -13,7 +13,7 @@ from sqlalchemy import select
 
 from aaiclick.ids import new_id
 from aaiclick.orchestration import PlacementConstraints
-from aaiclick.orchestration.models import Job
+from aaiclick.orchestration.models import Group, Job
 from aaiclick.orchestration.rules.roles import Role
 from aaiclick.orchestration.store import tables
 from tests.support.fleet import Fleet, all_gone, eventually, fleet, servers_only
@@ -76,6 +76,42 @@ async def test_a4_raw_claimers_get_each_task_once(remote: Remote) -> None:
     assert len(pairs) == len({*pairs}) == TASKS
     assert {epoch for _, epoch in pairs} == {1}
     assert (await fleet.end_of(job)).status == "completed"
+
+
+@pytest.mark.long
+async def test_a5_one_slot_takes_them_by_priority_and_then_the_older_first(remote: Remote) -> None:
+    fleet = remote.fleet
+    fleet.let()
+    older = [fleet.errand("waits", f"old{priority}", priority=priority) for priority in (0, 9, 1)]
+    newer = [fleet.errand("waits", f"new{priority}", priority=priority) for priority in (9, 0)]
+    jobs = [await fleet.submit(*older), await fleet.submit(*newer)]
+    await remote.workers(1, concurrency=1)
+    for job in jobs:
+        assert (await fleet.end_of(job)).status == "completed"
+    assert [note.name for note in fleet.notes("began")] == ["old9", "new9", "old1", "old0", "new0"]
+
+
+@pytest.mark.long
+async def test_a7_what_waits_for_a_group_begins_after_all_of_it_on_whichever_worker(remote: Remote) -> None:
+    fleet = remote.fleet
+    first, last = fleet.errand("waits", "a"), fleet.errand("waits", "d")
+    between = Group("between")
+    members = [fleet.errand("waits", name, group_id=between.id) for name in ("b", "c")]
+    first >> between >> last
+    job = await fleet.submit(first, between, *members, last)
+    workers = await remote.workers(2, concurrency=1)
+    await fleet.noted("began", 1)
+    fleet.let("a")
+    await fleet.noted("began", 3)
+    rows = await fleet.tasks(job)
+    assert {rows[name].worker_id for name in ("b", "c")} == {await fleet.session_of(worker) for worker in workers}
+    fleet.let("b")
+    await fleet.noted("ended", 2)
+    assert len(fleet.notes("began")) == 3
+    fleet.let("c", "d")
+    assert (await fleet.end_of(job)).status == "completed"
+    words = [f"{note.name} {note.what}" for note in fleet.notes()]
+    assert words.index("d began") > max(words.index("b ended"), words.index("c ended"))
 
 
 @pytest.mark.long
