@@ -1,5 +1,6 @@
 """Hosts of a test's own: who reaches whom, and what is left behind."""
 
+import asyncio
 import signal
 import socket
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 from tests.servers import hosts
 from tests.servers.hosts import Host, Network
+from tests.support.proxy import Proxy
 
 ROOT = Path(__file__).parents[2]
 
@@ -66,6 +68,27 @@ def test_hosts_reach_each_other_until_something_is_cut(there: Network) -> None:
         reach_it()
     finally:
         listening.close()
+
+
+async def test_what_listens_on_a_host_is_the_way_to_what_is_outside(there: Network) -> None:
+    """So hosts reach servers that run beside the test; a silence on the way ends with what was sent meanwhile."""
+
+    async def greets(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"hello")
+        writer.close()
+
+    outside = await asyncio.start_server(greets, "127.0.0.1", 0)
+    database, server = there.add(), there.add()
+    relay = Proxy("127.0.0.1", outside.sockets[0].getsockname()[1])
+    port = await relay.open(database.listen())
+    there.part(server, database)
+    assert not await asyncio.to_thread(is_heard, server, database, port, 0.2)
+    trying = asyncio.create_task(asyncio.to_thread(is_heard, server, database, port, 60.0))
+    await asyncio.sleep(0.1)
+    there.restore()
+    assert await trying
+    await relay.close()
+    outside.close()
 
 
 def test_nothing_is_left_behind(hosts_there: None) -> None:
