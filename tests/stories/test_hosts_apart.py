@@ -6,14 +6,13 @@ The hosts are network namespaces. What bodies write of when they were alive says
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
 from aaiclick.orchestration.models import Job
 from tests.support.apart import Apart, apart
 from tests.support.fleet import Fleet, Member, eventually, fleet, servers_only
-from tests.support.witness import begun_elsewhere, lives, overlaps
+from tests.support.witness import begun_elsewhere, overlaps
 
 __all__ = ["fleet"]
 
@@ -62,22 +61,6 @@ async def comes_back(fleet: Fleet, worker: Member, before: int) -> None:
     await eventually(has, fleet.explain, seconds=PATIENCE_S)
 
 
-async def session_ends(fleet: Fleet, worker: Member) -> None:
-    """Its session has been ended by whoever leads."""
-
-    async def has() -> bool:
-        return bool((await fleet.sessions(worker))[-1].status != "active")
-
-    await eventually(has, fleet.explain, seconds=PATIENCE_S)
-
-
-async def completes(fleet: Fleet, job: Job) -> None:
-    async def has() -> bool:
-        return (await fleet.job(job)).status == "completed"
-
-    await eventually(has, fleet.explain, seconds=PATIENCE_S)
-
-
 @servers_only
 async def test_a_worker_that_is_cut_off_has_stopped_its_bodies_when_others_begin_them(there: Apart) -> None:
     server = await there.serve()
@@ -105,45 +88,3 @@ async def test_bodies_end_in_time_whichever_direction_is_lost(there: Apart, dire
     there.network.restore()
     await comes_back(there.fleet, first, session)
     await ends(there.fleet, job)
-
-
-@servers_only
-@pytest.mark.long
-async def test_a_server_without_its_database_holds_nobody_up_while_there_is_another(there: Apart) -> None:
-    """Its workers turn to the other in time: no body is stopped. With its database it answers again, by itself."""
-    fleet = there.fleet
-    calm: dict[str, Any] = {"AAICLICK_SESSION_SECONDS": CALM_S}
-    fleet.env |= calm
-    deaf, other = await there.serve(), await there.serve()
-    for _ in range(2):
-        await there.worker(deaf, other)
-    job = await fleet.submit(fleet.errand("ticks"), fleet.errand("ticks_async"))
-    await fleet.noted("began", 2)
-    there.part_from_database(deaf)
-    for _ in range(3):
-        quick = await fleet.submit(*fleet.quick(20))
-        await completes(fleet, quick)
-    there.network.restore()
-    await there.worker(deaf)  # which registers there, and nowhere else
-    await ends(fleet, job)
-    assert {len(lives(fleet, name)) for name in ("ticks", "ticks_async")} == {1}
-    assert {row.epoch for row in (await fleet.tasks(job)).values()} == {1}
-
-
-@servers_only
-@pytest.mark.long
-async def test_the_only_server_without_its_database_comes_back_by_itself(there: Apart) -> None:
-    """Bodies end before their sessions do; afterwards the same processes go on."""
-    fleet = there.fleet
-    server = await there.serve()
-    first = await there.worker(server)
-    session = await fleet.session_of(first)
-    job = await fleet.submit(fleet.errand("ticks"), fleet.errand("ticks_async"))
-    await fleet.noted("began", 2)
-    there.part_from_database(server)
-    await session_ends(fleet, first)
-    there.network.restore()
-    await comes_back(fleet, first, session)
-    await begun_elsewhere(fleet, "ticks", "ticks_async")
-    await ends(fleet, job)
-    assert server.alive

@@ -75,9 +75,6 @@ class Apart:
         """Lose what one sends to the other."""
         self.network.lose(self.hosts[sender.pid], self.hosts[receiver.pid])
 
-    def part_from_database(self, member: Member) -> None:
-        self.network.part(self.hosts[member.pid], self.database)
-
 
 @asynccontextmanager
 async def apart(fleet: Fleet) -> AsyncIterator[Apart]:
