@@ -60,8 +60,6 @@ AUTH_FAILED_HEADER, AUTH_FAILED = "x-clickhouse-exception-code", "516"
 
 DATA = f"{PREFIX}data"
 
-UNDERSTOOD = f"{VERSIONS.start} to {VERSIONS.stop - 1}"
-
 
 class NodeRoad:
     """The calls of workers to one server. Use it as an async context manager."""
@@ -101,7 +99,8 @@ class NodeRoad:
         except (AaiclickError, HTTPException, Busy) as error:
             status, more, body = _refusal(error)
         listed = [(name.encode(), value.encode("latin-1")) for name, value in more.items()]
-        listed += [(b"content-length", b"%d" % len(body)), (VERSION_HEADER.lower().encode(), _RANGE)]
+        range_said = b"%d-%d" % (VERSIONS.start, VERSIONS[-1])
+        listed += [(b"content-length", b"%d" % len(body)), (VERSION_HEADER.lower().encode(), range_said)]
         await send({"type": "http.response.start", "status": status, "headers": listed})
         await send({"type": "http.response.body", "body": body})
 
@@ -166,9 +165,6 @@ class NodeRoad:
             answering.cancel()
 
 
-_RANGE = f"{VERSIONS.start}-{VERSIONS.stop - 1}".encode()
-
-
 def _query(scope: Scope) -> dict[str, str]:
     return dict(parse_qsl(scope["query_string"].decode("latin-1"), max_num_fields=20))
 
@@ -180,8 +176,9 @@ def _check_version(headers: Headers) -> None:
     if number in VERSIONS:
         return
     told = f"version {number}" if number else "none"
+    understood = f"{VERSIONS.start} to {VERSIONS[-1]}"
     detail = (
-        f"This server (aaiclick {__version__}) understands versions {UNDERSTOOD} of the protocol for workers, and was "
+        f"This server (aaiclick {__version__}) understands versions {understood} of the protocol for workers, and was "
         f"told {told} in {VERSION_HEADER}. Install aaiclick {__version__} on the worker's machine"
         f"{', or a newer one on the server' if number >= VERSIONS.stop else ''}."
     )

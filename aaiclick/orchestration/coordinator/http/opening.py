@@ -6,7 +6,6 @@ import asyncio
 import socket
 import ssl
 import threading
-from functools import partial
 
 from aaiclick.config import Settings
 from aaiclick.errors import ConfigError, NotAuthenticated
@@ -18,6 +17,9 @@ from aaiclick.orchestration.coordinator.http.protocol import Ask, GivenToken, Id
 from aaiclick.orchestration.models.node_info import NodeDescription
 from aaiclick.orchestration.rules.roles import Role
 from aaiclick.server_address import Address
+
+SIGN_IN_S_MAX = 10.0
+"""The timeout of a call that begins the work of a process: until then it has no heartbeat."""
 
 _credentials: dict[str, Credentials] = {}
 _lock = threading.Lock()
@@ -83,8 +85,7 @@ async def _sign_in(calls: Calls, credentials: Credentials, node: NodeDescription
         await asyncio.to_thread(locked.__enter__)  # another process may be joining, which takes a moment
         try:
             if not credentials.load():
-                ask = partial(calls.ask, "join", Join(node=node, digest=credentials.digest()), GivenToken)
-                credentials.take(await ask())
+                credentials.take(await _joined(calls, credentials, node))
                 return
         finally:
             locked.__exit__(None, None, None)
@@ -95,12 +96,18 @@ async def _sign_in(calls: Calls, credentials: Credentials, node: NodeDescription
             raise
         credentials.forget()
         if not await _is_for_work(calls, credentials):
-            credentials.take(await calls.ask("join", Join(node=node, digest=credentials.digest()), GivenToken))
+            credentials.take(await _joined(calls, credentials, node))
+
+
+async def _joined(calls: Calls, credentials: Credentials, node: NodeDescription) -> GivenToken:
+    """Exchange the token for joining."""
+    asked = Join(node=node, digest=credentials.digest())
+    return await calls.ask("join", asked, GivenToken, within_s=SIGN_IN_S_MAX)
 
 
 async def _is_for_work(calls: Calls, credentials: Credentials) -> bool:
     """Return whether the token is that of a node, and note its life; False if it is for joining."""
-    found = await calls.ask("who", Ask(), Identity)
+    found = await calls.ask("who", Ask(), Identity, within_s=SIGN_IN_S_MAX)
     if found.role != Role.JOIN:
         credentials.note_life(found.lives_s, found.left_s)
     return found.role != Role.JOIN
