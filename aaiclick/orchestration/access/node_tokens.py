@@ -37,8 +37,7 @@ async def join(with_token: Token, node: NodeDescription, digest: str) -> Token:
     """Exchange a token for joining for one of this node, whose secret has this digest.
 
     Raise NotAuthenticated if it was revoked, NotAllowed if it is used up, Conflict if the node has tokens that were not
-    made with the same one: with
-    those it could see what that node runs.
+    made with the same one: with those it could see what that node runs.
     """
     _check_digest(digest)
     said = node if with_token.pool is None else replace(node, pool=with_token.pool)

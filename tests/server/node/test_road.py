@@ -160,6 +160,26 @@ async def test_what_is_no_call_is_refused_with_its_fault(server: NodeServer) -> 
         assert strange.status_code == 403
 
 
+@sqlite
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**30])
+async def test_numbers_that_no_database_holds_are_no_fault_of_ours(server: NodeServer, number: int) -> None:
+    me = json.loads((await post(server, "register", json.dumps({"worker": 7, **FACTS}).encode())).content)["id"]
+    asked = [
+        ("register", {"worker": number, **FACTS}),
+        ("beat", {"worker": number}),
+        ("beat", {"worker": me, "completed": number}),
+        ("beat", {"worker": me, "held": [{"task_id": number, "epoch": 1}]}),
+        ("claim", {"worker": me, "limit": 1, "call": number}),
+        ("release", {"worker": me, "runs": [[number, 1]]}),
+        ("hold", {"worker": me, "task_id": number, "epoch": 1, "tables": ["t"]}),
+        ("reconcile", {"job_id": number}),
+        ("report", {"worker": me, "failed": [{"task_id": number, "epoch": 1, "error": "E"}]}),
+    ]
+    for verb, body in asked:
+        answer = await post(server, verb, json.dumps(body).encode())
+        assert answer.status_code in (200, 403, 409, 422), (verb, body, answer.text)
+
+
 # ---------------------------------------------------------------- forms
 
 
