@@ -21,6 +21,7 @@ from aaiclick.orchestration.rules.placement import PARALLEL_MAX
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.triggers import When
 from aaiclick.orchestration.rules.validation import check_id, check_key, check_name, check_seconds, is_storable, shorten
+from aaiclick.orchestration.rules.values.reference_marks import mentions_objects
 
 ENTRYPOINT_LENGTH_MAX = 500
 PRIORITY_MAX = 2**31 - 1
@@ -152,7 +153,9 @@ def _check_kwargs(text: str) -> None:
 
 
 def _check_value(text: str) -> None:
-    if (envelope := json.loads(text)) is not None:
+    """Raise ValueError for what is no JSON, or for references that whoever waits for the value could not read."""
+    envelope = json.loads(text)
+    if '"marks"' in text or mentions_objects(text):
         _check_envelope(envelope)
 
 
