@@ -154,7 +154,9 @@ class NodeRoad:
                 return await self._held(verb.answer(self.desk, token, asked), receive)
             async with self.desk.room.place(urgent=verb.urgent):
                 return await verb.answer(self.desk, token, asked)
-        except Exception as error:
+        except (AaiclickError, HTTPException, Busy):
+            raise
+        except Exception as error:  # numbers and texts that no column holds
             if isinstance(error, OverflowError) or (is_rejected(error) and not is_duplicate(error)):
                 rule = f"the database refuses it: {one_line(error)[:300]}"
                 raise InputError(field="body", value=f"{len(body)} bytes", rule=rule, hint="") from error
