@@ -71,8 +71,7 @@ async def tasks_of(job: Job) -> dict[str, Task]:
 async def test_what_is_remembered_does_not_change(local: Path, state: str, ran: Any) -> None:
     """Neither in the job that made it nor in others: they would be given what was never returned."""
     for _ in range(2):
-        rows = as_task(flows.rows(3))
-        bad = as_task(flows.adds_row(rows))
+        bad = as_task(flows.adds_row(flows.rows(3)))
         ended = await ajob_test(await create_job("bad", bad))
         assert (ended.status, "remembered result" in str(ended.error)) == ("failed", True), ended.error
         assert await one(flows.plain_total(flows.rows(3))) == 3
@@ -84,7 +83,7 @@ async def test_what_is_remembered_does_not_change(local: Path, state: str, ran: 
 
 
 async def test_an_object_that_others_have_changed_is_another_argument(local: Path, state: str, ran: Any) -> None:
-    made = as_task(flows.plain_rows(3))
+    made = flows.plain_rows(3)
     before, same = as_task(flows.total(made)), as_task(flows.total(made))
     change, after = as_task(flows.adds_row(made)), as_task(flows.total(made))
     before >> same >> change >> after

@@ -7,9 +7,9 @@ that no decoded path contains.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 from urllib.parse import unquote
+
+from starlette.types import Scope
 
 STAND_IN = "\udc2f"
 """A lone surrogate: decoding gives none, since bytes that are not UTF-8 are replaced."""
@@ -17,7 +17,7 @@ STAND_IN = "\udc2f"
 _ENCODED = re.compile(b"%2f", re.IGNORECASE)
 
 
-def with_stand_ins(scope: Mapping[str, Any]) -> Mapping[str, Any]:
+def with_stand_ins(scope: Scope) -> Scope:
     """Return the scope of a request, in whose path a character stands for each slash that was sent encoded."""
     parts = _ENCODED.split((scope.get("raw_path") or b"").partition(b"?")[0])
     if len(parts) == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -26,14 +27,15 @@ NAMES = ["a/b", "/a//b/", "a/run", "a%2Fb", "50%", "a?b#c&d=e", "..", "ä/ö"]
     ],
 )
 def test_a_slash_that_was_sent_encoded_is_kept_apart(sent: bytes, read: str) -> None:
-    decoded = {"path": read, "raw_path": sent}
+    decoded: dict[str, Any] = {"path": read, "raw_path": sent}
     path = with_stand_ins(decoded)["path"]
     assert with_slashes(path) == read
     assert path.count("/") == sent.partition(b"?")[0].count(b"/")
 
 
 def test_other_paths_stay_as_they_are() -> None:
-    for scope in ({"path": "/x"}, {"path": "/x", "raw_path": None}, {"path": "/x/\ufffd", "raw_path": b"/x/%ff"}):
+    scopes: list[dict[str, Any]] = [{"path": "/x"}, {"path": "/x", "raw_path": None}]
+    for scope in (*scopes, {"path": "/x/\ufffd", "raw_path": b"/x/%ff"}):
         assert with_stand_ins(scope) is scope
     assert with_slashes(5) == 5
 
