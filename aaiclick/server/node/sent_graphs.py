@@ -43,6 +43,8 @@ class Needs(msgspec.Struct, forbid_unknown_fields=True):
     max_parallel: Annotated[int, msgspec.Meta(ge=1, le=PARALLEL_MAX)] | None = None
     prefers: list[Condition] = []
     spread: bool = False
+    retry_node: Literal["same", "other"] | None = None
+    near: Literal["inputs"] | None = None
     patience_s: Annotated[float, msgspec.Meta(ge=0)] = 0.0
 
 

@@ -18,7 +18,7 @@ from aaiclick.orchestration.models.sent_submission import SentSubmission
 from aaiclick.orchestration.rules.cache_policies import Cache
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.values.encoding import encode_value
-from aaiclick.server.node.sent_graphs import check_done, check_submission
+from aaiclick.server.node.sent_graphs import Needs, check_done, check_submission
 from tests.support.orchestra import make
 
 ALL = PlacementConstraints(
@@ -31,7 +31,13 @@ ALL = PlacementConstraints(
     pool="p",
     prefers="cores >= 3.5",
     spread=True,
+    retry_node="other",
+    near="inputs",
 )
+
+
+def test_every_need_that_there_is_is_known() -> None:
+    assert set(ALL.to_needs()) == set(Needs.__struct_fields__)
 
 
 def sent() -> SentSubmission:
