@@ -8,6 +8,7 @@ from aaiclick.distributed import DistributedTaskManager, TaskLease, execute_with
 from aaiclick.distributed.execution_records import list_records
 from aaiclick.errors import ClaimLost, Conflict, IdempotencyConflict, SessionOver
 from aaiclick.orchestration import TaskStatus, as_task, create_job
+from aaiclick.orchestration.execution.runs.runner import run_claim
 from aaiclick.orchestration.models import Claim, Report
 from tests.distributed.conftest import HARDWARE, submitted
 from tests.orchestration import sample_flows as flows
@@ -100,10 +101,9 @@ async def test_a_result_that_nobody_took_is_not_returned(
     """The lease ended while the body ran: others run the task, and theirs counts."""
     (task_id,) = await submitted()
     await manager.register_node("node-1", HARDWARE)
-    run = execution_records.run_claim
 
     async def slow(claim: Claim) -> Report:
-        report = await run(claim)
+        report = await run_claim(claim)
         await (await manager.coordinator()).release(claim.worker_id, [claim])
         return report
 
