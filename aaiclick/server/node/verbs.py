@@ -31,6 +31,7 @@ from aaiclick.server.node.held_claims import HeldClaims
 from aaiclick.server.node.hint_board import HintBoard
 from aaiclick.server.node.log_pieces import LogDesk, refuse_stranger
 from aaiclick.server.node.rights import Rights, log_place
+from aaiclick.server.node.sent_graphs import check_done, check_submission
 
 
 @dataclass(slots=True)
@@ -160,6 +161,8 @@ async def _claim(desk: Desk, who: Token, asked: protocol.ClaimTasks) -> protocol
 
 
 async def _report(desk: Desk, who: Token, asked: protocol.Reports) -> protocol.Receipted:
+    for done in asked.done:
+        check_done(done)
     receipt = await desk.coordinator.report(asked.worker, await desk.rights.own_reports(asked))
     return protocol.Receipted(sorted(receipt.accepted), sorted(receipt.conflicts), receipt.due_s)
 
@@ -220,9 +223,8 @@ async def _hints(desk: Desk, who: Token, asked: protocol.Hear) -> protocol.Heard
 
 
 async def _submit(desk: Desk, who: Token, asked: protocol.Submit) -> protocol.SentJob:
+    check_submission(asked.graph)
     submission = asked.graph.submission()
-    if who.role != Role.WORKER:
-        return protocol.SentJob.of(await desk.coordinator.submit(submission, again=asked.again))
     again = asked.again and await desk.rights.may_have_submitted(who, submission)
     async with audited(who, "submit", f"job {submission.job_id}") as change:  # by this it is known whose it is
         job = await desk.coordinator.submit(submission, again=again)
@@ -271,10 +273,10 @@ VERBS: Mapping[str, Verb] = {
     "reconcile": Verb(protocol.Reconcile, _reconcile, Role.WORKER, urgent=False),
     "ids": Verb(protocol.AskIds, _ids, Role.WORKER),
     "hints": Verb(protocol.Hear, _hints, Role.WORKER, holds=True),
-    "submit": Verb(protocol.Submit, _submit, Role.AUTHOR, urgent=False, for_runs=True),
+    "submit": Verb(protocol.Submit, _submit, Role.WORKER, urgent=False, for_runs=True),
     "job": Verb(protocol.OfJob, _job, Role.VIEWER, urgent=False, for_runs=True),
     "result_of": Verb(protocol.OfJob, _result_of, Role.VIEWER, urgent=False, for_runs=True),
-    "tables_of_others": Verb(protocol.JobTables, _tables_of_others, Role.AUTHOR, urgent=False, for_runs=True),
-    "register_tables": Verb(protocol.JobTables, _register_tables, Role.AUTHOR, urgent=False, for_runs=True),
-    "leave_tables": Verb(protocol.Tables, _leave_tables, Role.AUTHOR, urgent=False, for_runs=True),
+    "tables_of_others": Verb(protocol.JobTables, _tables_of_others, Role.WORKER, urgent=False, for_runs=True),
+    "register_tables": Verb(protocol.JobTables, _register_tables, Role.WORKER, urgent=False, for_runs=True),
+    "leave_tables": Verb(protocol.Tables, _leave_tables, Role.WORKER, urgent=False, for_runs=True),
 }

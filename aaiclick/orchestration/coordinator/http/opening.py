@@ -49,10 +49,9 @@ async def opened_coordinator(config: Settings, node: NodeDescription | None = No
 
 
 async def opened_front_door(config: Settings) -> HttpFrontDoor:
-    """Make the front door of this event loop, for a body; its worker has joined before."""
+    """Make the front door of this event loop, for a body; its worker has joined before, and renews the token."""
     credentials = credentials_of(config)
-    if credentials.text == credentials.given:
-        credentials.load()
+    credentials.refresh()
     return HttpFrontDoor(calls_of(config, credentials))
 
 
