@@ -198,7 +198,7 @@ class Feeder:
     async def look(self) -> None:
         """Make the small tables those of the coordinator."""
         for table in BY_LOOKS:
-            await self._take(Choice(table.name))
+            await self._take(Choice(str(table.name)))
         known = await self.database.read(applying.live_workers)
         rows = await self._ask("replica_workers", AskWorkers(known=known), list[list])  # type: ignore[type-arg]
         await self._write(partial(applying.put_workers, rows=rows, known=known))

@@ -61,7 +61,7 @@ BY_EVENTS: tuple[Table, ...] = (jobs, groups, tasks, dependencies, runs, events)
 BY_LOOKS: tuple[Table, ...] = (nodes, registered_jobs, backfills)
 """Small tables that are looked at all the time."""
 
-REPLICATED: Mapping[str, Table] = {table.name: table for table in (*BY_EVENTS, *BY_LOOKS, fires, workers)}
+REPLICATED: Mapping[str, Table] = {str(table.name): table for table in (*BY_EVENTS, *BY_LOOKS, fires, workers)}
 """All tables of a replica, in the order in which they are copied."""
 
 OF_JOBS = frozenset({"tasks", "groups", "dependencies"})
