@@ -139,7 +139,7 @@ async def test_a_job_that_goes_during_the_copy_vanishes_from_it(band: Orchestra,
 
 async def grow_old(band: Orchestra, job: Job) -> None:
     old = {"completed_at": LONG_AGO, "created_at": LONG_AGO}
-    await write(band, update(jobs).where(jobs.c.id == job.id).values(old))
+    await write(band, update(jobs).where(jobs.c.id == job.id).values(old), update(events).values(at=LONG_AGO))
     while await band.database.transact(metrics.count_settled):
         pass
 
