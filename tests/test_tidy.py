@@ -79,6 +79,12 @@ TRIED_IN: dict[str, str] = {
     "aaiclick/orchestration/store/connecting.py": "tests/migrations/test_connecting.py",
     "aaiclick/orchestration/store/schema.py": "tests/migrations/test_schema.py",
     "aaiclick/server/node/verbs.py": "tests/server/node/test_road.py",
+    "aaiclick/orchestration/coordinator/http/replica_protocol.py": "tests/orchestration/store/replicas/test_replicated.py",
+    "aaiclick/orchestration/store/replicas/applying.py": "tests/server/replicas/test_feeder.py",
+    "aaiclick/orchestration/store/replicas/source.py": "tests/server/replicas/test_feeder.py",
+    "aaiclick/server/replicas/passing.py": "tests/server/replicas/test_doors.py",
+    "aaiclick/server/replicas/progress.py": "tests/server/replicas/test_feeder.py",
+    "aaiclick/distributed/replicas.py": "tests/distributed/test_configuration.py",
     "aaiclick/representations/": "tests/stories/test_one_view.py",
 }
 

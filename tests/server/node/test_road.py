@@ -121,6 +121,7 @@ async def test_each_verb_is_for_its_roles(server: NodeServer) -> None:
             answer = await sent(client, server, verb, b"not JSON", role)
             assert answer.status_code == (422 if verb in ALLOWED[role] else 403), (role, verb)
     assert (ALLOWED[Role.VIEWER], ALLOWED[Role.JOIN]) == (READING, {"who", "join"})
+    assert ALLOWED[Role.REPLICA] == {"who", "replica_start", "replica_page", "replica_changes", "replica_workers"}
     assert ALLOWED[Role.AUTHOR] - READING == {"submit", "tables_of_others", "register_tables", "leave_tables"}
     assert not ALLOWED[Role.ADMIN] & {"claim", "beat", "report"}
 

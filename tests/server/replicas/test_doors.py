@@ -127,9 +127,7 @@ async def test_a_log_is_passed_back_with_what_is_said_of_it(server: NodeServer, 
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
 
 
-async def test_each_answer_says_up_to_which_event_it_is_and_how_old(
-    server: NodeServer, replica: ReplicaServer
-) -> None:
+async def test_each_answer_says_up_to_which_event_it_is_and_how_old(server: NodeServer, replica: ReplicaServer) -> None:
     await submitted("a")
     seq = await newest(server)
     answer = await replica.get("/jobs", params={"min_seq": seq})
