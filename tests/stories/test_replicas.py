@@ -1,4 +1,4 @@
-"""A replica as a process: its coordinator is killed and comes back, and so is it; nothing is lost, copied twice or old."""
+"""A replica as a process: its coordinator is killed and comes back, and so is it; nothing is lost or doubled."""
 
 from __future__ import annotations
 

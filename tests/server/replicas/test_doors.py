@@ -21,7 +21,7 @@ from aaiclick.server.openapi import document
 from aaiclick.server.replicas import doors
 from tests.support.front_door import local
 from tests.support.node_server import NodeServer, node_server
-from tests.support.orchestra import done, failure, make
+from tests.support.orchestra import done, failure, make, until
 from tests.support.replica_server import ReplicaServer, replica_server
 
 __all__ = ["local"]
@@ -209,24 +209,28 @@ async def test_while_the_first_copy_is_not_complete_only_health_is_answered(
 
 
 async def test_a_replica_answers_while_its_coordinator_is_away(migrated_sql_url: str, tmp_path: Path) -> None:
-    async with node_server(migrated_sql_url, *Role) as server:
-        async with replica_server(server, tmp_path / "replica.db") as replica:
-            job = await submitted("a")
-            seq = await newest(server)
-            await replica.get("/jobs", params={"min_seq": seq})
-            kept = server.app.state.node
-            server.app.state.node = _Broken()  # the road for replicas ends in a fault
-            while not replica.progress.trouble:
-                await asyncio.sleep(0.01)
-            found = await replica.get("/jobs")
-            assert [each["id"] for each in found.json()["jobs"]] == [str(job.id)]
-            assert not (await replica.get("/health")).json()["ok"]
-            unknown = await replica.get("/jobs", "operator")
-            assert (unknown.status_code, unknown.json()["code"]) == (503, "coordinator_away")
-            server.app.state.node = kept
-            again = await submitted("b")
-            seen = await replica.get("/jobs", params={"min_seq": await newest(server)})
-            assert [each["id"] for each in seen.json()["jobs"]] == [str(again.id), str(job.id)]
+    async with (
+        node_server(migrated_sql_url, *Role) as server,
+        replica_server(server, tmp_path / "replica.db") as replica,
+    ):
+        job = await submitted("a")
+        await replica.get("/jobs", params={"min_seq": await newest(server)})
+        kept = server.app.state.node
+        server.app.state.node = _Broken()  # the road for replicas ends in a fault
+        await until(lambda: _truth(bool(replica.progress.trouble)))
+        found = await replica.get("/jobs")
+        assert [each["id"] for each in found.json()["jobs"]] == [str(job.id)]
+        assert not (await replica.get("/health")).json()["ok"]
+        unknown = await replica.get("/jobs", "operator")
+        assert (unknown.status_code, unknown.json()["code"]) == (503, "coordinator_away")
+        server.app.state.node = kept
+        again = await submitted("b")
+        seen = await replica.get("/jobs", params={"min_seq": await newest(server)})
+        assert [each["id"] for each in seen.json()["jobs"]] == [str(again.id), str(job.id)]
+
+
+async def _truth(found: bool) -> bool:
+    return found
 
 
 class _Broken:

@@ -68,9 +68,7 @@ async def test_a_gap_in_a_copy_is_no_reason_to_wait(tmp_path: Path) -> None:
     database = await opened(tmp_path / "replica.db")
     row = {"job_id": 1, "move": "create", "status": "pending", "at": utc_now()}
     await database.transact(lambda session: session.run(insert(events).values([row | {"id": n} for n in (1, 3)])))
-    assert [event.id for event in (await database.read(lambda session: read_page(session, 0, 9, None))).events] == [
-        1,
-        3,
-    ]
+    page = await database.read(lambda session: read_page(session, 0, 9, None))
+    assert [event.id for event in page.events] == [1, 3]
     assert await database.read(newest_settled) == 3
     await database.close()

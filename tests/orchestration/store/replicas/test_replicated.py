@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from sqlalchemy import insert
 
@@ -71,7 +73,7 @@ async def test_pages_join_by_keys_of_several_columns(migrated_sql_url: str) -> N
         await database.transact(work)
         for name, expected in (("dependencies", 8), ("fires", 3)):
             after, found = None, []
-            while page := await database.read(lambda session: read_page(session, Choice(name, after), 2)):
+            while page := await database.read(partial(read_page, choice=Choice(name, after), limit=2)):
                 found += page
                 after = key_of(REPLICATED[name], page[-1])
             assert len(found) == expected == len(set(found))
