@@ -83,7 +83,10 @@ class CoordinatorUnreachable(BackendUnreachable):
 
 
 class CoordinatorAway(CoordinatorUnreachable):
-    """{what} is at the coordinator at {url}, which cannot be reached: {cause}. What is here is {age_s} s old."""
+    """{what} is known to the coordinator at {coordinator}, which cannot be reached: {cause}.
+
+    The copy here is {age_s} s old.
+    """
 
 
 class LogsUnreachable(BackendUnreachable):
@@ -109,7 +112,7 @@ class ServerBusy(AaiclickError):
 
 
 class ReadOnlyReplica(AaiclickError):
-    """This server is a replica, which only reads: send {method} {path} to the coordinator at {url}."""
+    """This server is a replica, which only reads: send {method} {path} to the coordinator at {coordinator}."""
 
     exit_code = 6
 
@@ -121,7 +124,7 @@ class NotYetHere(AaiclickError):
 
 
 class ReplicaNotReady(AaiclickError):
-    """This replica has not copied the coordinator at {url} yet: {cause}. Try again later."""
+    """This replica has not copied the coordinator at {coordinator} yet: {cause}. Try again later."""
 
     exit_code = 6
 

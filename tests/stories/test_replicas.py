@@ -84,7 +84,7 @@ async def test_a_replica_outlives_its_coordinator_and_its_own_death(fleet: Fleet
     assert int(answer.headers["aaiclick-as-of-seq"]) >= seq
     assert int(answer.headers["aaiclick-lag-ms"]) >= 0
     refused = await replica.ask(f"/api/v1/jobs/{answer.json()['jobs'][0]['id']}/cancel", "POST")
-    assert (refused.status_code, refused.json()["facts"]["url"]) == (421, remote.url)
+    assert (refused.status_code, refused.json()["facts"]["coordinator"]) == (421, remote.url)
 
     remote.servers[0].kill()  # what is written meanwhile goes into the database
     _, later = await ended(fleet, "second", "x")

@@ -129,4 +129,4 @@ class AskedCallers:
 def away(progress: Progress, what: str, error: BaseException) -> CoordinatorAway:
     """Return the error for what only the coordinator knows, which cannot be asked."""
     cause = getattr(error, "facts", {}).get("cause") or str(error) or "it does not answer in time"
-    return CoordinatorAway(what=what, url=progress.coordinator, cause=cause, age_s=progress.lag_ms // 1000)
+    return CoordinatorAway(what=what, coordinator=progress.coordinator, cause=cause, age_s=progress.lag_ms // 1000)

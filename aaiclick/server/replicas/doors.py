@@ -84,7 +84,7 @@ class ReplicaDoor:
             return
         if not progress.is_whole and scope["path"] not in ITSELF:
             cause = progress.trouble or f"it is at {progress.state.looking or 'its beginning'}"
-            raise ReplicaNotReady(url=progress.coordinator, cause=cause)
+            raise ReplicaNotReady(coordinator=progress.coordinator, cause=cause)
         told = ((SEQ_HEADER, progress.as_of_seq), (LAG_HEADER, progress.lag_ms))  # before anything is read
 
         async def tell(message: Message) -> None:
@@ -107,7 +107,7 @@ class NoNodes:
 
 def read_only(scope: Scope, progress: Progress) -> ReadOnlyReplica:
     """Return the error for what only the coordinator does."""
-    return ReadOnlyReplica(method=scope["method"], path=shown_path(scope["path"]), url=progress.coordinator)
+    return ReadOnlyReplica(method=scope["method"], path=shown_path(scope["path"]), coordinator=progress.coordinator)
 
 
 def _without_min_seq(scope: Scope) -> tuple[Scope, int | None]:

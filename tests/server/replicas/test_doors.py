@@ -108,7 +108,7 @@ async def test_every_route_that_changes_something_is_refused_with_the_coordinato
         answer = await replica.ask(method, path.format_map(values), "admin", json={})
         assert answer.status_code == 421, (method, path, answer.text)
         told = answer.json()
-        assert (told["code"], told["facts"]["url"]) == ("read_only_replica", server.url)
+        assert (told["code"], told["facts"]["coordinator"]) == ("read_only_replica", server.url)
         assert server.url in told["detail"]
         tried += 1
     assert tried > 20
