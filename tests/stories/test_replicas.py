@@ -14,6 +14,7 @@ from aaiclick.orchestration.rules.roles import Role
 from aaiclick.orchestration.store.access import tokens as store
 from aaiclick.orchestration.store.reading.event_feed import newest
 from tests.support.fleet import Fleet, Member, eventually, fleet
+from tests.support.orchestra import more_workers
 from tests.support.remote import SECRET, TRAP, Remote, free_port, remote_fleet
 
 __all__ = ["fleet"]
@@ -69,6 +70,7 @@ async def started(fleet: Fleet) -> tuple[Remote, Replica]:
 
 async def ended(fleet: Fleet, *names: str) -> tuple[Job, int]:
     """A job whose tasks have completed, and the newest event."""
+    (fleet.worker,) = await more_workers(fleet, 1)
     job = await fleet.submit(*fleet.quick(len(names)), name=names[0])
     await fleet.drain()
     return job, await fleet.database.read(newest)
