@@ -14,10 +14,8 @@ from aaiclick.distributed import (
     PostgreSQLStorage,
     SQLiteStorage,
     TaskManager,
-    create_a2a_server,
 )
-from aaiclick.errors import ConfigError, Conflict, InputError
-from aaiclick.server.openapi import document
+from aaiclick.errors import Conflict, InputError
 
 
 def test_storages_are_addresses_of_the_state(tmp_path: Path) -> None:
@@ -71,19 +69,3 @@ async def test_with_a_coordinators_address_the_storage_is_not_opened(tmp_path: P
     with pytest.raises(Conflict, match="--coordinator"):
         await manager.list_tasks()
     assert not (tmp_path / "state.db").exists()
-
-
-def test_a_server_is_made_and_a_replica_of_one_that_is_named(tmp_path: Path) -> None:
-    assert create_a2a_server().title == "aaiclick"
-    which = {"coordinator_url": "http://coordinator:8000", "token": "aai_1_x", "file": tmp_path / "replica.db"}
-    replica = create_a2a_server(mode="distributed_replica", **which)  # type: ignore[arg-type]
-    assert "/api/v1/jobs/{job_id}" in document(replica)["paths"]
-    assert not (tmp_path / "replica.db").exists()  # nothing is opened yet
-    with pytest.raises(InputError, match="coordinator_url"):
-        create_a2a_server(mode="distributed_replica")
-    with pytest.raises(ConfigError, match="role replica"):
-        create_a2a_server(mode="distributed_replica", coordinator_url="http://coordinator:8000")
-    with pytest.raises(InputError, match="only for a distributed_replica"):
-        create_a2a_server(coordinator_url="http://coordinator:8000")
-    with pytest.raises(InputError, match="mode"):
-        create_a2a_server(mode="primary")

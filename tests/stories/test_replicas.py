@@ -13,7 +13,7 @@ from aaiclick.orchestration.models import Job
 from aaiclick.orchestration.rules.roles import Role
 from aaiclick.orchestration.store.access import tokens as store
 from aaiclick.orchestration.store.reading.event_feed import newest
-from tests.support.fleet import Fleet, Member, eventually, fleet
+from tests.support.fleet import LONG, Fleet, Member, eventually, fleet
 from tests.support.orchestra import more_workers
 from tests.support.remote import SECRET, TRAP, Remote, free_port, remote_fleet
 
@@ -76,7 +76,7 @@ async def ended(fleet: Fleet, *names: str) -> tuple[Job, int]:
     return job, await fleet.database.read(newest)
 
 
-@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("dialect", ["sqlite", "postgres", "mariadb"] if LONG else ["sqlite"], indirect=True)
 async def test_a_replica_outlives_its_coordinator_and_its_own_death(fleet: Fleet, tmp_path: Path) -> None:
     remote, replica = await started(fleet)
     _, seq = await ended(fleet, "first", "x", "y")

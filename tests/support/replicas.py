@@ -9,22 +9,32 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
+
 from aaiclick.clock import utc_now
 from aaiclick.errors import CoordinatorUnreachable
 from aaiclick.orchestration.coordinator.http.protocol import MSGPACK, Ask, read, written
+from aaiclick.orchestration.models import Job
 from aaiclick.orchestration.models.token import Token
 from aaiclick.orchestration.rules.roles import Role
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.replicas import applying
 from aaiclick.orchestration.store.replicas.opening import open_replica
 from aaiclick.orchestration.store.replicas.replicated import REPLICATED, Choice, key_of, read_page
+from aaiclick.orchestration.store.session import Session
 from aaiclick.server.node.database_room import DatabaseRoom
 from aaiclick.server.node.verbs import VERBS, Desk
 from aaiclick.server.replicas.feeder import Feeder
 from aaiclick.server.replicas.progress import Progress
-from tests.support.orchestra import Orchestra
+from tests.support.band import filled
+from tests.support.orchestra import Orchestra, failing, make
+
+__all__ = ["MOVING", "Fed", "contents", "differences", "fed", "replica", "some_jobs", "write"]
 
 T = TypeVar("T")
+
+MOVING = ("jobs", "groups", "tasks", "runs", "events")
+"""Tables that are the same at once when all events were taken over."""
 
 WHO = Token(1, "replica", Role.REPLICA, utc_now(), None, None, None)
 
@@ -105,3 +115,29 @@ async def differences(band: Orchestra, replica: Feeder, *names: str) -> list[str
         both = theirs.keys() & ours.keys()
         found += [f"{name} {key}: {ours[key]} for {theirs[key]}" for key in both if theirs[key] != ours[key]]
     return found
+
+
+@pytest.fixture
+async def replica(band: Orchestra, tmp_path: Path) -> AsyncIterator[Fed]:
+    async with fed(band, tmp_path / "replica.db") as opened:
+        yield opened
+
+
+async def write(band: Orchestra, *statements: Any) -> None:
+    async def work(session: Session) -> None:
+        for statement in statements:
+            await session.run(statement)
+
+    await band.database.transact(work)
+
+
+async def some_jobs(band: Orchestra) -> list[Job]:
+    """One that ended, one that failed in its middle, and one that has begun."""
+    group = filled("g")
+    first = await band.submit(make("a") >> make("b"), group, name="ended")
+    await band.drain()
+    second = await band.submit(make("c") >> make("d"), name="failed")
+    await band.drain(failing("c"))
+    third = await band.submit(make("e"), make("f"), name="begun")
+    await band.claim(1)
+    return [first, second, third]
