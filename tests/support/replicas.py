@@ -19,12 +19,12 @@ from aaiclick.orchestration.models.token import Token
 from aaiclick.orchestration.rules.roles import Role
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.replicas import applying
-from aaiclick.orchestration.store.replicas.opening import open_replica
 from aaiclick.orchestration.store.replicas.replicated import REPLICATED, Choice, key_of, read_page
 from aaiclick.orchestration.store.session import Session
 from aaiclick.server.node.database_room import DatabaseRoom
 from aaiclick.server.node.verbs import VERBS, Desk
 from aaiclick.server.replicas.feeder import Feeder
+from aaiclick.server.replicas.files import open_replica
 from aaiclick.server.replicas.progress import Progress
 from tests.support.band import filled
 from tests.support.orchestra import Orchestra, failing, make

@@ -61,14 +61,11 @@ def start(
 ) -> None:
     """Serve jobs, tasks, workers, Objects and events over HTTP until Ctrl-C or SIGTERM."""
     from aaiclick.cli.admin.module_paths import find_modules_in  # here, to keep start-up light
-    from aaiclick.errors import InputError, MissingExtra  # here, to keep start-up light
+    from aaiclick.errors import MissingExtra  # here, to keep start-up light
     from aaiclick.telemetry.log_lines import log_to_stderr  # here, to keep start-up light
 
     find_modules_in(app_dir)
-    if replica_of is not None and mcp_write:
-        raise InputError(field="--mcp-write", value="set", rule="a replica only reads", hint="")
-    if replica_of is None and replica_file is not None:
-        raise InputError(field="--replica-file", value=str(replica_file), rule="it needs --replica-of", hint="")
+    _check_replica(replica_of, replica_file, mcp_write)
     try:
         from aaiclick.server.replicas.opening import replicated_of  # here, to keep start-up light
         from aaiclick.server.serving import serve  # here, to keep start-up light
@@ -83,6 +80,16 @@ def start(
     replicated = None if replica_of is None else replicated_of(replica_of, replica_file)
     which = {"given": given, "mcp_write": mcp_write or None, "tls": tls, "replicated": replicated}
     wait_for(serve(host, port, told=_serving, verbose=verbose, **which))  # type: ignore[arg-type]
+
+
+def _check_replica(replica_of: str | None, replica_file: Path | None, mcp_write: bool) -> None:
+    """Raise InputError for options that do not go together."""
+    from aaiclick.errors import InputError  # here, to keep start-up light
+
+    if replica_of is not None and mcp_write:
+        raise InputError(field="--mcp-write", value="set", rule="a replica only reads", hint="")
+    if replica_of is None and replica_file is not None:
+        raise InputError(field="--replica-file", value=str(replica_file), rule="it needs --replica-of", hint="")
 
 
 def _serving(where: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -238,9 +238,21 @@ def create_at_once(connection: Connection) -> bool:
     return True
 
 
-def mark_replica(connection: Connection) -> None:
-    """Mark a new database as that of a replica."""
-    connection.execute(update(_version).values(version_num=REPLICA + HEAD))
+async def create_replica(url: str, change: Callable[[Connection], None]) -> None:
+    """Create a SQLite file with the newest schema for a replica, which changes some of it, and mark it as such."""
+
+    def work(connection: Connection) -> None:
+        create_at_once(connection)
+        change(connection)
+        connection.execute(update(_version).values(version_num=REPLICA + HEAD))
+
+    file = sqlite_file(url)
+    assert file is not None, "a replica is a file"
+    with in_our_words(url):
+        create_file(file)
+    async with connect(url, write=True) as connection:
+        await connection.run_sync(work)
+        await connection.commit()
 
 
 async def upgrade(url: str, revision: str = "head") -> None:

@@ -16,10 +16,10 @@ from aaiclick.orchestration.coordinator.http.connection import Address
 from aaiclick.orchestration.coordinator.http.opening import secured_for
 from aaiclick.orchestration.coordinator.http.replica_protocol import OfReplica
 from aaiclick.orchestration.store.replicas import applying
-from aaiclick.orchestration.store.replicas.opening import open_replica
 from aaiclick.orchestration.store.replicas.source import Start
 from aaiclick.server.replicas.callers import AskedCallers, asking_as
 from aaiclick.server.replicas.feeder import Feeder
+from aaiclick.server.replicas.files import open_replica
 from aaiclick.server.replicas.passing import Passing
 from aaiclick.server.replicas.progress import Progress
 

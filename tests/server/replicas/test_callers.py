@@ -15,9 +15,9 @@ from aaiclick.clock import SYSTEM_CLOCK, utc_now
 from aaiclick.errors import CoordinatorAway, CoordinatorUnreachable, NotAuthenticated
 from aaiclick.orchestration.coordinator.http.protocol import Ask, Identity
 from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.replicas.opening import open_replica
 from aaiclick.server.replicas import callers as module
 from aaiclick.server.replicas.callers import TRUSTED_S, AskedCallers, asking_as
+from aaiclick.server.replicas.files import open_replica
 from aaiclick.server.replicas.progress import Progress
 
 T = TypeVar("T")

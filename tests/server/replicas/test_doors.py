@@ -27,6 +27,12 @@ from tests.support.replica_server import ReplicaServer, replica_server
 __all__ = ["local"]
 
 
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow the machine is, an event that comes is waited for."""
+    monkeypatch.setattr(doors, "MIN_SEQ_S_MAX", 60.0)
+
+
 @pytest.fixture
 async def server(migrated_sql_url: str) -> AsyncIterator[NodeServer]:
     async with node_server(migrated_sql_url, *Role) as opened:

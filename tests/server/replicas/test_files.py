@@ -14,14 +14,14 @@ from aaiclick.orchestration.store import schema
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.reading.event_feed import newest_settled, read_page
 from aaiclick.orchestration.store.reading.nodes import list_nodes
-from aaiclick.orchestration.store.replicas import opening
 from aaiclick.orchestration.store.replicas.applying import ReplicaState, read_state, write_state
 from aaiclick.orchestration.store.tables import events
+from aaiclick.server.replicas.files import open_replica
 from aaiclick.urls import sqlite_url
 
 
 async def opened(file: Path) -> Database:
-    return await opening.open_replica(file, utc_now)
+    return await open_replica(file, utc_now)
 
 
 async def test_a_file_is_made_once_and_kept(tmp_path: Path) -> None:
