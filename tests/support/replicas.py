@@ -16,6 +16,7 @@ from aaiclick.errors import CoordinatorUnreachable
 from aaiclick.orchestration.coordinator.http.protocol import MSGPACK, Ask, read, written
 from aaiclick.orchestration.models import Job
 from aaiclick.orchestration.models.token import Token
+from aaiclick.orchestration.rules import settled_events
 from aaiclick.orchestration.rules.roles import Role
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.replicas import applying
@@ -118,7 +119,9 @@ async def differences(band: Orchestra, replica: Feeder, *names: str) -> list[str
 
 
 @pytest.fixture
-async def replica(band: Orchestra, tmp_path: Path) -> AsyncIterator[Fed]:
+async def replica(band: Orchestra, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Fed]:
+    """A replica of the band. Gaps among the events, which MariaDB leaves by itself, are not waited for."""
+    monkeypatch.setattr(settled_events, "PATIENCE_S", 0.0)
     async with fed(band, tmp_path / "replica.db") as opened:
         yield opened
 

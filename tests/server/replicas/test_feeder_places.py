@@ -14,6 +14,7 @@ from sqlalchemy import delete, insert, text, update
 
 from aaiclick.errors import AaiclickError
 from aaiclick.orchestration.models import Claim, Job, Report
+from aaiclick.orchestration.rules import settled_events
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.store.reading import metrics
 from aaiclick.orchestration.store.replicas import applying
@@ -33,7 +34,9 @@ __all__ = ["band", "replica"]
 
 
 @SERVERS
-async def test_an_event_that_commits_late_below_the_newest_is_not_lost(band: Orchestra, replica: Fed) -> None:
+async def test_an_event_that_commits_late_below_the_newest_is_not_lost(
+    band: Orchestra, replica: Fed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     job = await band.submit(make("a"), make("b"))
     await replica.catch_up()
     before = replica.progress.as_of_seq
@@ -50,7 +53,9 @@ async def test_an_event_that_commits_late_below_the_newest_is_not_lost(band: Orc
     late = asyncio.create_task(band.database.transact(slow))
     await inserted.wait()
     await band.submit(make("c"), name="early")
-    await replica.catch_up()
+    with monkeypatch.context() as patch:
+        patch.setattr(settled_events, "PATIENCE_S", 1000.0)
+        await replica.catch_up()
     assert replica.progress.as_of_seq == before  # what came after the gap is not given out
     go_on.set()
     await late
