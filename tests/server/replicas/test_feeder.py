@@ -69,7 +69,7 @@ async def test_a_copy_that_was_cut_off_goes_on_where_it_was(band: Orchestra, rep
     await band.submit(make("late"))
     await replica.database.close()
     async with fed(band, tmp_path / "replica.db") as again:
-        seen = []
+        seen: list[str] = []
         again.wire.before["replica_page"] = lambda asked: _noted(seen, asked.table)
         await again.catch_up()
         copied = seen[: seen.index("workers") + 1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from sqlalchemy import insert
 
@@ -11,6 +12,7 @@ from aaiclick.orchestration.store.replicas.replicated import (
     LEFT_OUT,
     REPLICATED,
     Choice,
+    Key,
     columns_of,
     digest_of,
     key_of,
@@ -50,6 +52,16 @@ def test_a_digest_depends_on_each_value_and_on_the_order() -> None:
     assert len({digest_of(each) for each in (rows, rows[::-1], rows[:1], [(1, "a", ""), rows[1]], [])}) == 5
 
 
+async def in_pages(database: Database, name: str) -> list[tuple[Any, ...]]:
+    """All rows of a table, read two at a time."""
+    found: list[tuple[Any, ...]] = []
+    after: Key | None = None
+    while page := await database.read(partial(read_page, choice=Choice(name, after), limit=2)):
+        found += page
+        after = key_of(REPLICATED[name], page[-1])
+    return found
+
+
 async def test_pages_join_by_keys_of_several_columns(migrated_sql_url: str) -> None:
     edges = [
         {"previous_id": p, "previous_type": t, "next_id": n, "next_type": "task", "job_id": 1}
@@ -68,13 +80,9 @@ async def test_pages_join_by_keys_of_several_columns(migrated_sql_url: str) -> N
                 await session.run(insert(fires).values(fire_at=moment(at), **facts))
 
         await database.transact(work)
-        for name, expected in (("dependencies", 8), ("fires", 3)):
-            after, found = None, []
-            while page := await database.read(partial(read_page, choice=Choice(name, after), limit=2)):
-                found += page
-                after = key_of(REPLICATED[name], page[-1])
-            assert len(found) == expected == len(set(found))
+        found = await in_pages(database, "dependencies")
+        assert len(found) == len(edges) == len(set(found))
         place = [column.name for column in columns_of(fires)].index("fire_at")
-        assert [row[place] for row in found] == times
+        assert [row[place] for row in await in_pages(database, "fires")] == times
     finally:
         await database.close()
