@@ -51,10 +51,10 @@ def free_port() -> int:
 def server(port: int) -> Iterator[None]:
     """A coordinator in a process of its own."""
     command = [sys.executable, "-m", "aaiclick", "server", "start", "--port", str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
     try:
-        assert "serving" in process.stdout.readline()
+        assert "serving" in process.stderr.readline()
         yield
     finally:
         process.terminate()
