@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import quote
 
 from aaiclick.config_docs import BY_NAME
@@ -20,10 +20,13 @@ from aaiclick.config_values import (
     read_host,
     read_hosts,
     read_identifiers,
+    read_label,
+    read_labels,
     read_log_store,
     read_not_empty,
     read_number,
     read_one_of,
+    read_pairs,
     read_plain,
     read_prefixes,
     read_preservation_mode,
@@ -100,6 +103,10 @@ class Settings:
     nan_to_null: bool
     entrypoint_prefixes: tuple[str, ...]
     executors: tuple[str, ...]
+    node_name: str | None
+    node_pool: str | None
+    node_labels: tuple[str, ...]
+    node_capabilities: tuple[str, ...]
     rest_allow: tuple[str, ...]
     server_url: str
     server_hosts: tuple[str, ...]
@@ -260,7 +267,7 @@ def _settings(reader: _Reader) -> Settings:
         oplog=bool(reader.whole("AAICLICK_OPLOG")),
         nan_to_null=bool(reader.whole("AAICLICK_NAN_TO_NULL")),
         entrypoint_prefixes=reader.take("AAICLICK_ENTRYPOINT_PREFIXES", read_prefixes) or (),
-        executors=reader.take("AAICLICK_EXECUTORS", read_identifiers) or (),
+        **_of_this_node(reader),
         rest_allow=reader.take("AAICLICK_REST_ALLOW", read_addresses) or (),
         server_url=reader.take("AAICLICK_SERVER_URL", read_web_address) or "",
         server_hosts=reader.take("AAICLICK_SERVER_HOSTS", read_hosts) or (),
@@ -269,6 +276,17 @@ def _settings(reader: _Reader) -> Settings:
         log_level=(reader.take("AAICLICK_LOG_LEVEL", read_one_of(*LOG_LEVELS)) or "warning").upper(),
         otel=bool(reader.whole("AAICLICK_OTEL")),
     )
+
+
+def _of_this_node(reader: _Reader) -> dict[str, Any]:
+    """Return what this machine is, and what it offers."""
+    return {
+        "executors": reader.take("AAICLICK_EXECUTORS", read_identifiers) or (),
+        "node_name": reader.take("AAICLICK_NODE_NAME", read_label),
+        "node_pool": reader.take("AAICLICK_NODE_POOL", read_label),
+        "node_labels": reader.take("AAICLICK_NODE_LABELS", read_labels) or (),
+        "node_capabilities": reader.take("AAICLICK_NODE_CAPABILITIES", read_pairs) or (),
+    }
 
 
 def _stores(reader: _Reader) -> tuple[Path, str, str]:

@@ -24,7 +24,7 @@ from aaiclick.config import reset_settings
 from tests.servers import SERVERS, object_store
 from tests.servers.databases import Databases, MariadbDatabases, PostgresDatabases, SqliteDatabases
 from tests.servers.process import NO_SYNC
-from tests.support import compiled, selection, warm
+from tests.support import compiled, selection, shares, warm
 from tests.support.cpu_times import CpuTimes
 
 if threading.current_thread() is threading.main_thread():
@@ -62,6 +62,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(CpuTimes(), "cpu times")
+    if queue := os.environ.pop(shares.QUEUE, None):  # not for a pytest that a test starts
+        config.pluginmanager.register(shares.Taking(Path(queue)), "taking")
     if noted := os.environ.get("TEST_REACH"):  # made into a list by tests.support.reach
         from tests.support.reach import Reach
 
@@ -73,7 +75,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     absent = dict.fromkeys(config.getoption("--without"))
     if not object_store.can_run():
         absent["s3"] = None
-    left_out = config.stash[LEFT_OUT] = Counter(dict.fromkeys(absent, 0))
+    left_out = config.stash.setdefault(LEFT_OUT, Counter(dict.fromkeys(absent, 0)))
     kept: list[pytest.Item] = []
     deselected: list[pytest.Item] = []
     long_only = selection.long_only(items, absent)
@@ -81,7 +83,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         missing = [server for server in absent if needs(item, server)]
         left_out.update(missing)
         (deselected if missing or item in long_only else kept).append(item)
-    config.stash[LONG_ONLY] = len(long_only)
+    config.stash[LONG_ONLY] = config.stash.get(LONG_ONLY, 0) + len(long_only)
     if deselected:
         config.hook.pytest_deselected(items=deselected)
         items[:] = kept

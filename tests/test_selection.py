@@ -72,6 +72,15 @@ def test_a_story_runs_on_one_database_and_the_stories_on_all_of_them() -> None:
     assert ran == {*selection.DATABASES}
 
 
+def test_each_rule_meets_on_one_database_and_each_meeting_on_all() -> None:
+    path, rules = "tests/stories/test_rules_at_once.py", ("all_done", "always", "one_failed")
+    for name in ("test_x", "test_y"):
+        cases = [case for rule in rules for case in on_each(path, name, rule, ("postgres", "mariadb"))]
+        out = left_out(*cases)
+        kept = [case.callspec.params["dialect"] for case in cases if case.nodeid not in out]
+        assert (len(kept), {*kept}) == (len(rules), {"postgres", "mariadb"})
+
+
 def test_what_is_asked_for_by_name_or_has_no_other_case_runs() -> None:
     assert left_out(*on_each(STORE, "test_other", databases=("postgres", "mariadb"))) == []
     assert len(left_out(*on_each("tests/stories/test_x.py", "test_x", databases=("postgres", "mariadb")))) == 1

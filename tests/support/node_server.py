@@ -17,7 +17,6 @@ from aaiclick.config import reset_settings
 from aaiclick.orchestration.access.tokens import create_token
 from aaiclick.orchestration.coordinator.http.calls import Calls
 from aaiclick.orchestration.coordinator.http.client import HttpCoordinator
-from aaiclick.orchestration.coordinator.http.connection import Address
 from aaiclick.orchestration.coordinator.http.front_door import HttpFrontDoor
 from aaiclick.orchestration.coordinator.http.protocol import MSGPACK
 from aaiclick.server.app import create_app
@@ -25,6 +24,7 @@ from aaiclick.server.auth.refusals import Refusals
 from aaiclick.server.serving import Server
 from aaiclick.server.transport.addresses import listen, url_of
 from aaiclick.server.transport.connection_limits import bounded
+from aaiclick.server_address import Address
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from aaiclick.config import settings
 from aaiclick.errors import BackendUnreachable, ConfigError, Conflict
 from aaiclick.orchestration.connections import connected_to
 from aaiclick.orchestration.coordinator.http.calls import Calls
-from aaiclick.orchestration.coordinator.http.connection import Address
 from aaiclick.orchestration.coordinator.http.opening import secured_for
 from aaiclick.orchestration.coordinator.http.replica_protocol import OfReplica
 from aaiclick.orchestration.store.replicas import applying
@@ -22,6 +21,7 @@ from aaiclick.server.replicas.feeder import Feeder
 from aaiclick.server.replicas.files import open_replica
 from aaiclick.server.replicas.passing import Passing
 from aaiclick.server.replicas.progress import Progress
+from aaiclick.server_address import Address
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def replicated_of(url: str, file: Path | None = None, token: str | None = None) 
 
     Without a file it is replica.db in AAICLICK_LOCAL_ROOT, without a token that in AAICLICK_API_TOKEN.
     """
-    addresses = tuple(Address.of(each.strip()) for each in url.split(",") if each.strip())
+    addresses = tuple(Address.of(each.strip(), "--replica-of") for each in url.split(",") if each.strip())
     if not addresses:
         hint = "Such as https://coordinator.example.com:8765"
         raise ConfigError(setting="--replica-of", value=repr(url[:200]), rule="no address", hint=hint)

@@ -11,11 +11,12 @@ from urllib.parse import parse_qsl, quote
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
-from aaiclick.orchestration.coordinator.http.connection import Address, Connection, NoConnection
+from aaiclick.orchestration.coordinator.http.connection import Connection, NoConnection
 from aaiclick.server.replicas.callers import away
 from aaiclick.server.replicas.progress import Progress
 from aaiclick.server.transport.access_log import shown_path
 from aaiclick.server.transport.request_bodies import whole_body
+from aaiclick.server_address import Address
 
 BODY_BYTES_MAX = 2**20
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import msgspec
 
 from aaiclick import errors
 from aaiclick.clock import SYSTEM_CLOCK, Clock
-from aaiclick.orchestration.coordinator.http.connection import Address, Answer, Connection, Lost, NoConnection
+from aaiclick.orchestration.coordinator.http.connection import Answer, Connection, Lost, NoConnection
 from aaiclick.orchestration.coordinator.http.protocol import (
     GZIP,
     JSON,
@@ -31,6 +31,7 @@ from aaiclick.orchestration.coordinator.http.protocol import (
     unpacked,
     written,
 )
+from aaiclick.server_address import Address
 
 if TYPE_CHECKING:
     import ssl
@@ -50,6 +51,21 @@ AWAY = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPSt
 T = TypeVar("T")
 
 
+class Wire(Protocol):
+    """An open connection to a server; see `Connection`."""
+
+    reusable: bool
+
+    def is_open(self) -> bool:
+        """Return whether it looks open."""
+
+    async def send(self, method: str, target: str, headers: bytes, body: bytes) -> Answer:
+        """Send a call and return its answer; raise Lost if the connection ends before that is complete."""
+
+    def close(self) -> None:
+        """Close at once."""
+
+
 class Calls:
     """Makes the calls of one event loop. `token` is asked for the token at each call, since it may change."""
 
@@ -61,14 +77,16 @@ class Calls:
         media: str = MSGPACK,
         secured: ssl.SSLContext | None = None,
         clock: Clock = SYSTEM_CLOCK,
+        connect: Callable[[Address, ssl.SSLContext | None], Awaitable[Wire]] = Connection.open,
     ) -> None:
         self.addresses = list(addresses)
         self.media = media
+        self.clock = clock
         self._token = token
         self._secured = secured
-        self._clock = clock
+        self._connect = connect
         self._first = random.randrange(len(self.addresses))  # workers spread over the servers  # noqa: S311
-        self._idle: dict[Address, list[tuple[Connection, float]]] = {address: [] for address in self.addresses}
+        self._idle: dict[Address, list[tuple[Wire, float]]] = {address: [] for address in self.addresses}
 
     @property
     def address(self) -> Address:
@@ -100,7 +118,7 @@ class Calls:
                 return self._understood(address, answer, kind)
             trouble, asked = self._trouble(answer), msgspec.structs.replace(asked, again=True)
             self._turn_from(address)
-            await self._clock.sleep(_pause_s(answer))
+            await self.clock.sleep(_pause_s(answer))
         raise errors.CoordinatorUnreachable(url=self._shown(), cause=trouble)
 
     async def _try(self, address: Address, verb: str, asked: Ask) -> Answer:
@@ -116,7 +134,7 @@ class Calls:
             self._turn_from(address)  # its caller has waited long enough
             raise
         if connection.reusable:
-            self._idle[address].append((connection, self._clock.monotonic()))
+            self._idle[address].append((connection, self.clock.monotonic()))
         return answer
 
     def _request(self, verb: str, asked: Ask) -> tuple[str, str, str, bytes]:
@@ -138,14 +156,14 @@ class Calls:
             lines["content-encoding"] = GZIP
         return "".join(f"{name}: {value}\r\n" for name, value in lines.items()).encode("latin-1")
 
-    async def _connection(self, address: Address) -> Connection:
-        idle, now = self._idle[address], self._clock.monotonic()
+    async def _connection(self, address: Address) -> Wire:
+        idle, now = self._idle[address], self.clock.monotonic()
         while idle:
             connection, since = idle.pop()
             if connection.is_open() and now - since < IDLE_S_MAX:
                 return connection
             connection.close()
-        return await Connection.open(address, self._secured if address.secure else None)
+        return await self._connect(address, self._secured if address.secure else None)
 
     def _turn_from(self, address: Address) -> None:
         """Begin with the next address from now on, unless another call has done that already."""

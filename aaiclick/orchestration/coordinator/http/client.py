@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -192,15 +191,15 @@ class HttpCoordinator:
 
     async def grant_ids(self) -> None:
         """Obtain a grant, unless more than half of the last one is left, and learn the time."""
-        asked_at_s = time.monotonic()
+        asked_at_s = self.calls.clock.monotonic()
         told = await self.calls.ask("ids", AskIds(until_ms=granted_until_ms()), GrantedIds)
         tell_time(told.now_ms, asked_at_s)
         if told.machine_id is not None:
             offer_grant(Grant(told.machine_id, told.from_ms, told.until_ms))
 
     async def wait_for_hints(self, timeout_s: float) -> frozenset[str]:
-        deadline = time.monotonic() + timeout_s
-        while not self._heard and (left_s := deadline - time.monotonic()) > 0:
+        deadline = self.calls.clock.monotonic() + timeout_s
+        while not self._heard and (left_s := deadline - self.calls.clock.monotonic()) > 0:
             if not self._held:
                 await asyncio.sleep(min(SETTLE_S, left_s))  # an idle worker claims again at once
             if not self._held:

@@ -9,11 +9,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
 
-from aaiclick.errors import ConfigError
+from aaiclick.server_address import Address
 
 if TYPE_CHECKING:
     import ssl
@@ -32,37 +30,6 @@ class Lost(ConnectionError):
 
 class NoConnection(ConnectionError):
     """There is no connection: the call was not sent."""
-
-
-@dataclass(slots=True, frozen=True)
-class Address:
-    """Where a server is."""
-
-    url: str
-    host: str
-    port: int
-    secure: bool
-    path: str
-
-    @classmethod
-    def of(cls, url: str) -> Address:
-        """Read `http://host:port` or `https://host:port/path`; raise ConfigError if it is neither."""
-        try:
-            parts = urlsplit(url)
-            port = parts.port
-        except ValueError:
-            parts, port = urlsplit(""), None
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username is not None:
-            hint = "Such as https://coordinator.example.com:8765"
-            raise ConfigError(setting="AAICLICK_COORDINATOR_URL", value=url[:200], rule="no address", hint=hint)
-        secure = parts.scheme == "https"
-        return cls(url, parts.hostname, port or (443 if secure else 80), secure, parts.path.rstrip("/"))
-
-    @property
-    def named(self) -> str:
-        """The Host header."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == (443 if self.secure else 80) else f"{host}:{self.port}"
 
 
 class Answer(NamedTuple):

@@ -13,12 +13,12 @@ from aaiclick.config import Settings
 from aaiclick.errors import ConfigError, NotAuthenticated
 from aaiclick.orchestration.coordinator.http.calls import Calls
 from aaiclick.orchestration.coordinator.http.client import HttpCoordinator
-from aaiclick.orchestration.coordinator.http.connection import Address
 from aaiclick.orchestration.coordinator.http.credentials import Credentials
 from aaiclick.orchestration.coordinator.http.front_door import HttpFrontDoor
 from aaiclick.orchestration.coordinator.http.protocol import Ask, GivenToken, Identity, Join
 from aaiclick.orchestration.models.node_info import NodeDescription
 from aaiclick.orchestration.rules.roles import Role
+from aaiclick.server_address import Address
 
 _credentials: dict[str, Credentials] = {}
 _lock = threading.Lock()
@@ -57,7 +57,7 @@ async def opened_front_door(config: Settings) -> HttpFrontDoor:
 
 def calls_of(config: Settings, credentials: Credentials) -> Calls:
     """Make the calls of this event loop; nothing is sent yet."""
-    addresses = [Address.of(url) for url in config.coordinator_urls]
+    addresses = [Address.of(url, "AAICLICK_COORDINATOR_URL") for url in config.coordinator_urls]
     return Calls(addresses, lambda: credentials.text, secured=secured_for(addresses, config))
 
 

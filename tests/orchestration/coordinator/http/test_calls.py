@@ -11,8 +11,9 @@ import pytest
 from aaiclick import errors
 from aaiclick.errors import AaiclickError, CoordinatorUnreachable, ProtocolRefused, SessionOver
 from aaiclick.orchestration.coordinator.http.calls import Calls
-from aaiclick.orchestration.coordinator.http.connection import Address
+from aaiclick.orchestration.coordinator.http.connection import Answer, Lost
 from aaiclick.orchestration.coordinator.http.protocol import JSON, MSGPACK, OfWorker, Wrong, packed, read, written
+from aaiclick.server_address import Address
 
 Answers = Callable[[OfWorker], Awaitable[bytes | None]]
 """What a server does with a call: the bytes of its answer; None to end the connection."""
@@ -104,6 +105,44 @@ async def test_calls_share_a_connection_and_say_who_asks() -> None:
         assert line in peer.heads[0]
 
 
+class Recited:
+    """A connection without a network: it knows its answers."""
+
+    def __init__(self, *answers: Answer | Lost) -> None:
+        self.answers = list(answers)
+        self.reusable, self.sent = True, list[tuple[str, str, OfWorker]]()
+
+    async def connect(self, address: Address, secured: object) -> Recited:
+        self.reusable = True
+        return self
+
+    def is_open(self) -> bool:
+        return self.reusable
+
+    async def send(self, method: str, target: str, headers: bytes, body: bytes) -> Answer:
+        self.sent.append((method, target, read(body, JSON, OfWorker)))
+        found = self.answers.pop(0)
+        if isinstance(found, Lost):
+            self.close()
+            raise found
+        return found
+
+    def close(self) -> None:
+        self.reusable = False
+
+
+async def test_calls_are_made_over_whatever_is_opened_for_them() -> None:
+    answer = Answer(200, {"content-type": JSON}, b"true")
+    wire = Recited(Lost("gone"), answer)
+    calls = Calls([Address.of("http://somewhere:1/below")], str, media=JSON, clock=Hurried(), connect=wire.connect)
+    assert await calls.ask("beat", ASKED, bool)
+    target = "/below/api/v1/node/beat"
+    assert [(method, path, asked.again) for method, path, asked in wire.sent] == [
+        ("POST", target, False),
+        ("POST", target, True),
+    ]
+
+
 async def test_a_call_whose_answer_is_lost_is_repeated_and_says_so() -> None:
     peer = Peer(None, ok(True)[:-2])
     async with calling(peer) as calls:
@@ -141,8 +180,8 @@ async def test_a_busy_server_is_asked_again_after_the_time_that_it_names() -> No
     peer = Peer(busy, head(502, b"<html>", "text/html"))
     async with calling(peer) as calls:
         assert await calls.ask("beat", ASKED, bool)
-        assert isinstance(calls._clock, Hurried)
-        assert 1 <= calls._clock.slept[0] <= 2
+        assert isinstance(calls.clock, Hurried)
+        assert 1 <= calls.clock.slept[0] <= 2
         peer.answers = [busy] * 10
         with pytest.raises(CoordinatorUnreachable, match="503: so many"):
             await calls.ask("beat", ASKED, bool)
