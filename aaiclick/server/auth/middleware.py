@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from aaiclick.config import settings
 from aaiclick.errors import AaiclickError, NotAllowed, NotAuthenticated
-from aaiclick.orchestration.access.tokens import MAKE_ONE, authenticate
+from aaiclick.orchestration.access.tokens import MAKE_ONE
 from aaiclick.orchestration.rules.roles import Role
 from aaiclick.orchestration.rules.validation import escape_for_terminal
 from aaiclick.orchestration.store.connecting import explain
@@ -121,7 +121,7 @@ class AuthMiddleware:
         if scope["path"].startswith(CALLBACKS):
             holder = CALLERS
         else:
-            token = state["token"] = await authenticate(bearer(headers))
+            token = state["token"] = await scope["app"].state.callers.authenticate(bearer(headers))
             if KNOWN in state:
                 state[KNOWN]()
             if not token.role.may(Role.VIEWER):  # a worker's: whatever route there is or will be, it is not for these

@@ -122,6 +122,7 @@ async def test_each_verb_is_for_its_roles(server: NodeServer) -> None:
             assert answer.status_code == (422 if verb in ALLOWED[role] else 403), (role, verb)
     assert (ALLOWED[Role.VIEWER], ALLOWED[Role.JOIN]) == (READING, {"who", "join"})
     assert ALLOWED[Role.AUTHOR] == ALLOWED[Role.ADMIN] == READING, "what they submit is checked, and goes over REST"
+    assert ALLOWED[Role.REPLICA] == {"who", "replica_start", "replica_page", "replica_changes", "replica_workers"}
 
 
 @sqlite

@@ -6,6 +6,7 @@ import asyncio
 import socket
 import ssl
 import threading
+from collections.abc import Sequence
 
 from aaiclick.config import Settings
 from aaiclick.errors import ConfigError, NotAuthenticated
@@ -58,8 +59,12 @@ async def opened_front_door(config: Settings) -> HttpFrontDoor:
 def calls_of(config: Settings, credentials: Credentials) -> Calls:
     """Make the calls of this event loop; nothing is sent yet."""
     addresses = [Address.of(url, "AAICLICK_COORDINATOR_URL") for url in config.coordinator_urls]
-    secured = _secured(config) if any(address.secure for address in addresses) else None
-    return Calls(addresses, lambda: credentials.text, secured=secured)
+    return Calls(addresses, lambda: credentials.text, secured=secured_for(addresses, config))
+
+
+def secured_for(addresses: Sequence[Address], config: Settings) -> ssl.SSLContext | None:
+    """Return how to speak TLS with these servers; None if none of them does."""
+    return _secured(config) if any(address.secure for address in addresses) else None
 
 
 def _secured(config: Settings) -> ssl.SSLContext:
