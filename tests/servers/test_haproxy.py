@@ -17,7 +17,7 @@ class Ready(http.server.BaseHTTPRequestHandler):
     """Says which server it is."""
 
     def do_GET(self) -> None:
-        said = str(self.server.server_address[1]).encode()
+        said = str(self.connection.getsockname()[1]).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(said)))
         self.end_headers()

@@ -60,7 +60,7 @@ class Fate:
         self.graphs = Graphs(world.dice, world.lanes, is_placed=world.weather.placed)
         self.born = 0
         self.everyone: list[Host] = []
-        base = {
+        base: dict[Deed, float] = {
             self.submit: 1.5,
             self.extend: 2.0,
             self.clear: 3.0,

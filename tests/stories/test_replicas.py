@@ -31,7 +31,7 @@ class Replica:
 
     async def start(self) -> Member:
         which = ("--replica-of", self.remote.url, "--replica-file", str(self.file), "--port", str(self.port))
-        env = {"AAICLICK_SQL_URL": TRAP, "AAICLICK_API_TOKEN": self.remote.token}
+        env: dict[str, Any] = {"AAICLICK_SQL_URL": TRAP, "AAICLICK_API_TOKEN": self.remote.token}
         member = self.remote.fleet.start("server", "start", *which, **env)
         await eventually(lambda: "serving" in member.said() or not member.alive, self.remote.fleet.explain)
         assert member.alive, member.said()
