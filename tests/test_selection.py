@@ -17,10 +17,13 @@ STORE = "tests/orchestration/store/test_x.py"
 class Item:
     """As much of a collected test as is looked at."""
 
-    def __init__(self, nodeid: str, **params: Any) -> None:
-        self.nodeid = nodeid
+    def __init__(self, nodeid: str, *marks: str, **params: Any) -> None:
+        self.nodeid, self.marks = nodeid, marks
         if params:
             self.callspec = type("Spec", (), {"params": params})
+
+    def get_closest_marker(self, name: str) -> str | None:
+        return name if name in self.marks else None
 
 
 def on_each(path: str, name: str, others: str = "", databases: tuple[str, ...] = selection.DATABASES) -> list[Any]:
@@ -154,3 +157,8 @@ def test_how_many_values_a_statement_has_is_no_difference(statement: str, same: 
 
 def test_other_columns_are_a_difference() -> None:
     assert reach.normal("SELECT (a, b) FROM t") != reach.normal("SELECT (a, c) FROM t")
+
+
+def test_what_is_marked_as_long_is_for_the_long_run_whatever_is_absent() -> None:
+    items = [Item("tests/stories/test_x.py::test_long", "long"), Item("tests/stories/test_x.py::test_short")]
+    assert left_out(*items) == left_out(*items, absent=("redis", "postgres")) == ["tests/stories/test_x.py::test_long"]

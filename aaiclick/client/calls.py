@@ -37,10 +37,6 @@ class Answered(NamedTuple):
     headers: dict[str, str]
     body: bytes
 
-    def json(self) -> Any:
-        """Return the body as JSON has it."""
-        return json.loads(self.body)
-
 
 class Calls:
     """Requests to one server."""

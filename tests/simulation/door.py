@@ -46,7 +46,7 @@ class Door:
             self._granted(read(body, MSGPACK, GrantedIds))
 
     def _of_call(self, asked: ClaimTasks) -> set[tuple[int, int]]:
-        return {tuple(row) for row in self.world.state.rows(OF_CALL, asked.worker, asked.call)}  # type: ignore[misc]
+        return {tuple(row) for row in self.world.state.rows(OF_CALL, asked.worker, asked.call)}
 
     def _claimed(self, asked: ClaimTasks, before: set[tuple[int, int]], told: Claimed) -> None:
         """Whoever asks again is told what was claimed for it before, and still is."""

@@ -63,7 +63,7 @@ class Fate:
             scarce.begin(world.state)
         self.born = 0
         self.everyone: list[Host] = []
-        base = {
+        base: dict[Deed, float] = {
             self.submit: 1.5,
             self.extend: 2.0,
             self.clear: 3.0,

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 from aaiclick.orchestration.access.tokens import digest_of, text_of
 from aaiclick.orchestration.coordinator.http.calls import Calls
 from aaiclick.orchestration.coordinator.http.client import HttpCoordinator
-from aaiclick.orchestration.coordinator.http.connection import Address, Answer, Lost, NoConnection
+from aaiclick.orchestration.coordinator.http.connection import Answer, Lost, NoConnection
 from aaiclick.orchestration.rules.roles import Role
 from aaiclick.orchestration.store.access import tokens
 from aaiclick.orchestration.store.access.tokens import Bounds
 from aaiclick.orchestration.store.nodes.registration import ensure_node
 from aaiclick.orchestration.store.session import Session
+from aaiclick.server_address import Address
 from tests.simulation.door import Door
 from tests.simulation.servers import Exchange, Server
 from tests.simulation.state import SimulatedDatabase

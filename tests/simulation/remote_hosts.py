@@ -47,7 +47,7 @@ class RemoteHost(Host):
         assert self.world.network is not None
         made = self.world.network.coordinator(self, lambda: self.token, self.clock)
         self._http.append(made)
-        return made  # type: ignore[return-value]
+        return made
 
     async def _run(self) -> None:
         assert self.world.network is not None
@@ -67,7 +67,7 @@ class RemoteHost(Host):
             super()._failed(error)
 
     def _beside(self) -> Coroutine[Any, Any, None]:
-        return keep_ids(self._http[1], self.clock)  # type: ignore[arg-type]
+        return keep_ids(self._http[1], self.clock)
 
     def hear(self, hint: str) -> None:
         """Hints come through servers."""

@@ -16,11 +16,12 @@ from aaiclick.ids import new_id
 from aaiclick.orchestration import connections
 from aaiclick.orchestration.control.control_loop import Control
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
-from aaiclick.orchestration.coordinator.http.connection import Address, Answer
+from aaiclick.orchestration.coordinator.http.connection import Answer
 from aaiclick.orchestration.coordinator.http.protocol import MSGPACK, read, unpacked
 from aaiclick.server.node.database_room import Busy, DatabaseRoom
 from aaiclick.server.node.node_tokens import NodeTokens
 from aaiclick.server.node.road import NodeRoad
+from aaiclick.server_address import Address
 from tests.simulation.host import OF_HOST, RECONCILERS_HERE, SkewedClock
 from tests.simulation.loop import Gate
 from tests.simulation.state import Away, SimulatedDatabase

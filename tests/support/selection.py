@@ -4,6 +4,7 @@ A test that takes the parameter `dialect` has a case for each of its databases. 
 PostgreSQL and MariaDB that ask nothing which others do not ask, and runs a story on one of its databases. TEST_LONG=1
 runs all. What differs between databases is always run on all: contracts, migrations, dialects, the bus, lost
 connections, and whatever forces several to meet. There, each rule of triggers meets on one of the databases in turn.
+What is marked with `long` is for the long run, on whatever it runs.
 """
 
 from __future__ import annotations
@@ -50,9 +51,13 @@ class Case(NamedTuple):
 
 
 def long_only(items: Iterable[pytest.Item], absent: Collection[str] = ()) -> set[pytest.Item]:
-    """Those that the default run leaves out; where a server is absent, it leaves out nothing else."""
-    if LONG or not {*DATABASES}.isdisjoint(absent):
+    """Those that the default run leaves out; where a server is absent, only those that are marked as long."""
+    if LONG:
         return set()
+    items = list(items)
+    marked = {item for item in items if item.get_closest_marker("long")}
+    if not {*DATABASES}.isdisjoint(absent):
+        return marked
     cases = {item: case for item in items if (case := case_of(item)) is not None}
     there: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
     for case in cases.values():
@@ -65,7 +70,7 @@ def long_only(items: Iterable[pytest.Item], absent: Collection[str] = ()) -> set
             return in_turn(case, found, others[case.path, case.name])
         return is_needed(case, found, listed())
 
-    return {item for item, case in cases.items() if not runs(case)}
+    return marked | {item for item, case in cases.items() if not runs(case)}
 
 
 def case_of(item: pytest.Item) -> Case | None:

@@ -45,8 +45,22 @@ TRIES_MAX = 4
 BUSY_S_MAX = 10.0
 """Seconds for which a busy server is waited for, however long it asks for."""
 
-AWAY = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
-"""What a busy server answers, or a proxy without one."""
+ANSWER_S_MAX = 60.0
+"""The default timeout of a call, after which it is made again on another connection: a network that drops everything
+tells nobody, and neither does a process that is stopped. The longest calls are held for 25 seconds."""
+
+LONG_S_MAX = 600.0
+"""The timeout of calls with much to write: graphs and reports."""
+
+AWAY = frozenset(
+    {
+        HTTPStatus.REQUEST_TIMEOUT,
+        HTTPStatus.BAD_GATEWAY,
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        HTTPStatus.GATEWAY_TIMEOUT,
+    }
+)
+"""What a busy server answers, or a proxy without one, or a proxy that closes a connection nobody used."""
 
 T = TypeVar("T")
 
@@ -93,17 +107,18 @@ class Calls:
         """Where the next call goes."""
         return self.addresses[self._first]
 
-    async def ask(self, verb: str, asked: Ask, kind: type[T]) -> T:
+    async def ask(self, verb: str, asked: Ask, kind: type[T], *, within_s: float = 0.0) -> T:
         """Make a call and return its answer. Raises what the server raised, or CoordinatorUnreachable.
 
-        It is repeated if the connection ends before the answer, or the server is busy. The repeat says so, since the
-        first may have been carried out.
+        It is repeated if the connection ends before the answer, no answer comes `within_s` (0: ANSWER_S_MAX), or the
+        server is busy. The repeat says so, since the first may have been carried out. A server that does not
+        understand this version is passed over as long as another may: not all are brought up to date at once.
         """
-        trouble = ""
+        trouble, refusing = "", set[Address]()
         for tried in range(max(TRIES_MAX, len(self.addresses) + 1)):
             address = self.address
             try:
-                answer = await self._try(address, verb, asked)
+                answer = await self._try(address, verb, asked, within_s or ANSWER_S_MAX)
             except NoConnection as error:
                 trouble = str(error)
                 self._turn_from(address)
@@ -114,6 +129,12 @@ class Calls:
                 trouble, asked = f"the connection ended: {error}", msgspec.structs.replace(asked, again=True)
                 self._turn_from(address)
                 continue
+            if answer.status == HTTPStatus.UPGRADE_REQUIRED:
+                refusing.add(address)
+                if len(refusing) < len(self.addresses):
+                    trouble = self._trouble(answer)
+                    self._turn_from(address)
+                    continue
             if answer.status not in AWAY:
                 return self._understood(address, answer, kind)
             trouble, asked = self._trouble(answer), msgspec.structs.replace(asked, again=True)
@@ -121,7 +142,7 @@ class Calls:
             await self.clock.sleep(_pause_s(answer))
         raise errors.CoordinatorUnreachable(url=self._shown(), cause=trouble)
 
-    async def _try(self, address: Address, verb: str, asked: Ask) -> Answer:
+    async def _try(self, address: Address, verb: str, asked: Ask, within_s: float) -> Answer:
         method, target, media, body = self._request(verb, asked)
         is_packed = len(body) >= PACKED_FROM
         if is_packed:
@@ -129,7 +150,10 @@ class Calls:
         connection = await self._connection(address)
         try:
             headers = self._headers(address, media, is_packed)
-            answer = await connection.send(method, f"{address.path}{PREFIX}{target}", headers, body)
+            async with asyncio.timeout(within_s):
+                answer = await connection.send(method, f"{address.path}{PREFIX}{target}", headers, body)
+        except TimeoutError:
+            raise Lost(f"no answer in {within_s:g} s") from None
         except asyncio.CancelledError:
             self._turn_from(address)  # its caller has waited long enough
             raise
