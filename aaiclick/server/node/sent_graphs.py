@@ -18,6 +18,7 @@ from aaiclick.orchestration.models.children import NewEdge, NewGroup, NewTask
 from aaiclick.orchestration.models.sent_submission import NewJob, SentSubmission
 from aaiclick.orchestration.rules.cache_policies import Remembering
 from aaiclick.orchestration.rules.placement import PARALLEL_MAX
+from aaiclick.orchestration.rules.resources import check_resources
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.rules.triggers import When
 from aaiclick.orchestration.rules.validation import check_id, check_key, check_name, check_seconds, is_storable, shorten
@@ -46,6 +47,10 @@ class Needs(msgspec.Struct, forbid_unknown_fields=True):
     retry_node: Literal["same", "other"] | None = None
     near: Literal["inputs"] | None = None
     patience_s: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    resources: dict[str, int | float] = {}
+
+    def __post_init__(self) -> None:
+        check_resources(self.resources)
 
 
 def check_submission(graph: SentSubmission) -> None:

@@ -26,8 +26,7 @@ from aaiclick.orchestration.rules.resources import Granted
 from aaiclick.orchestration.rules.states import JobStatus, PreservationMode, RunType
 
 PREFIX = "/api/v1/node/"
-VERSION_HEADER = "Aaiclick-Node"
-VERSION = 1
+VERSION_HEADER, VERSION = "Aaiclick-Node", 1
 
 
 def understood(version: int) -> range:
@@ -38,8 +37,7 @@ def understood(version: int) -> range:
 VERSIONS = understood(VERSION)
 """The versions that a server of this release understands."""
 
-JSON, MSGPACK, GZIP = "application/json", "application/msgpack", "gzip"
-OCTETS = "application/octet-stream"
+JSON, MSGPACK, OCTETS, GZIP = "application/json", "application/msgpack", "application/octet-stream", "gzip"
 
 PACKED_FROM = 4_096
 """Bytes from which a body is compressed."""
