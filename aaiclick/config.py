@@ -28,11 +28,13 @@ from aaiclick.config_values import (
     read_prefixes,
     read_preservation_mode,
     read_quoted,
+    read_redis_prefix,
     read_server,
     read_servers,
     read_web_address,
 )
 from aaiclick.errors import ConfigError, ConfigErrors
+from aaiclick.redis_urls import read_redis_url
 from aaiclick.urls import Place, did_you_mean, mask_url, read_ch_url, read_sql_url, shown, sqlite_file, sqlite_url
 from aaiclick.urls import read_cluster as cluster_name
 
@@ -107,6 +109,8 @@ class Settings:
     log_format: LogFormat
     log_level: str
     otel: bool
+    redis_url: str = field(repr=False)
+    redis_prefix: str
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Settings:
@@ -268,7 +272,14 @@ def _settings(reader: _Reader) -> Settings:
         log_format="json" if reader.take("AAICLICK_LOG_FORMAT", read_one_of("text", "json")) == "json" else "text",
         log_level=(reader.take("AAICLICK_LOG_LEVEL", read_one_of(*LOG_LEVELS)) or "warning").upper(),
         otel=bool(reader.whole("AAICLICK_OTEL")),
+        redis_url=reader.take("AAICLICK_REDIS_URL", lambda each, text: read_redis_url(each.name, text)) or "",
+        redis_prefix=_redis_prefix(reader),
     )
+
+
+def _redis_prefix(reader: _Reader) -> str:
+    setting = BY_NAME["AAICLICK_REDIS_PREFIX"]
+    return reader.take(setting.name, read_redis_prefix) or setting.default
 
 
 def _stores(reader: _Reader) -> tuple[Path, str, str]:
