@@ -3,7 +3,9 @@
 The body notes its own time; submitter and worker share this machine's clock. Between two submissions the system is
 idle for a while that is drawn at random, so that no poll is met by chance.
 
-Run: python -m tests.servers postgres -- python -m benchmarks.latency [--samples 60]
+Run: python -m tests.servers postgres -- python -m benchmarks.latency [--samples 60] [--remote]
+
+With `--remote`, on PostgreSQL only: a worker with the database, and one that asks a server, in turns.
 """
 
 from __future__ import annotations
@@ -12,22 +14,46 @@ import argparse
 import asyncio
 import os
 import random
+import socket
 import statistics
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from tempfile import TemporaryDirectory
 
 from aaiclick.config import reset_settings
 from aaiclick.orchestration import Job, Task, create_job, get_job, get_task_result, orch_context
+from aaiclick.orchestration.access.tokens import create_token
 from benchmarks.setting import fresh_database, machine
 
 BODY = "benchmarks.bodies.tell_time"
 
 
-def start_worker(url: str, root: str, *options: str) -> subprocess.Popen[bytes]:
-    env = {**os.environ, "AAICLICK_SQL_URL": url, "AAICLICK_LOCAL_ROOT": root, "AAICLICK_LOG_DIR": f"{root}/logs"}
-    return subprocess.Popen([sys.executable, "-m", "aaiclick", "worker", "start", *options], env=env)
+PORT = 8971
+
+
+def start_worker(url: str, root: str, *options: str, token: str = "") -> subprocess.Popen[bytes]:
+    """Start a worker; with a token one that asks a server, and has no address of the database."""
+    return start(url, root, "worker", "start", *options, token=token)
+
+
+def start_server(url: str, root: str) -> subprocess.Popen[bytes]:
+    """Start a server, and wait until it listens."""
+    process = start(url, root, "server", "start", "--port", str(PORT))
+    while process.poll() is None:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", PORT), timeout=1):
+            return process
+        time.sleep(0.05)
+    raise RuntimeError("the server has gone")
+
+
+def start(url: str, root: str, *command: str, token: str = "") -> subprocess.Popen[bytes]:
+    """Start a command; with a token, without the address of the database."""
+    place = {"AAICLICK_API_TOKEN": token} if token else {"AAICLICK_SQL_URL": url}
+    about = {name: value for name, value in os.environ.items() if name != "AAICLICK_SQL_URL"}
+    env = {**about, **place, "AAICLICK_LOCAL_ROOT": root, "AAICLICK_LOG_DIR": f"{root}/logs"}
+    return subprocess.Popen([sys.executable, "-m", "aaiclick", *command], env=env)
 
 
 async def latencies(samples: int) -> list[float]:
@@ -74,11 +100,44 @@ async def layers(depth: int, width: int, fan_in: int) -> float:
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=60)
+    parser.add_argument("--remote", action="store_true")
     given = parser.parse_args()
-    print(machine())
+    print(f"{machine()}, load {os.getloadavg()[0]:.1f}")
+    if given.remote:
+        for _ in range(2):
+            for asks in (False, True):
+                await measure_remote(given.samples, asks=asks)
+        return
     for kind in ("postgres", "sqlite"):
         for executor in ("inline", "process"):
             await measure(kind, executor, given.samples)
+
+
+async def measure_remote(samples: int, *, asks: bool) -> None:
+    """A worker on PostgreSQL: with the database, or over a server that has it."""
+    async with fresh_database("postgres") as url:
+        with TemporaryDirectory() as root:
+            os.environ |= {"AAICLICK_SQL_URL": url, "AAICLICK_LOCAL_ROOT": root}
+            reset_settings()
+            processes: list[subprocess.Popen[bytes]] = []
+            options, token = ["--executor", "inline"], ""
+            if asks:
+                processes.append(start_server(url, root))
+                token = (await create_token("bench", "worker")).text
+                options += ["--coordinator", f"http://127.0.0.1:{PORT}"]
+            processes.append(start_worker(url, root, *options, token=token))
+            try:
+                async with orch_context():
+                    found = sorted(await latencies(samples))
+                p50, p95 = statistics.median(found), found[int(len(found) * 0.95)]
+                where = "over a server" if asks else "with the database"
+                print(
+                    f"postgres, inline, worker {where}: submit to body p50 {p50:.1f} ms, p95 {p95:.1f} ms", flush=True
+                )
+            finally:
+                for process in reversed(processes):
+                    process.terminate()
+                    process.wait(60)
 
 
 async def measure(kind: str, executor: str, samples: int) -> None:
