@@ -90,7 +90,7 @@ FLEET: tuple[Setting, ...] = (
         "AAICLICK_REDIS_PREFIX",
         "redis_prefix",
         "stream:orchestrator:",
-        "What the names of our streams begin with: installations that share a database of a Redis need one each.",
+        "What the name of the stream of wake-ups begins with: installations that share a database of a Redis need one each.",
         "up to 100 letters, digits and _ . : - { }",
     ),
     whole(
