@@ -111,6 +111,8 @@ class Settings:
     otel: bool
     redis_url: str = field(repr=False)
     redis_prefix: str
+    redis_ingest: bool
+    claim_idle_ms: int
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Settings:
@@ -274,12 +276,22 @@ def _settings(reader: _Reader) -> Settings:
         otel=bool(reader.whole("AAICLICK_OTEL")),
         redis_url=reader.take("AAICLICK_REDIS_URL", lambda each, text: read_redis_url(each.name, text)) or "",
         redis_prefix=_redis_prefix(reader),
+        redis_ingest=_redis_ingest(reader),
+        claim_idle_ms=reader.whole("ORCH_CLAIM_IDLE_MS"),
     )
 
 
 def _redis_prefix(reader: _Reader) -> str:
     setting = BY_NAME["AAICLICK_REDIS_PREFIX"]
     return reader.take(setting.name, read_redis_prefix) or setting.default
+
+
+def _redis_ingest(reader: _Reader) -> bool:
+    wanted = bool(reader.whole("AAICLICK_REDIS_INGEST"))
+    if wanted and not reader.env.get("AAICLICK_REDIS_URL"):
+        rule, hint = "there is no Redis to read from", "Set AAICLICK_REDIS_URL too, or unset it."
+        reader.wrong.append(ConfigError(setting="AAICLICK_REDIS_INGEST", value="1", rule=rule, hint=hint))
+    return wanted
 
 
 def _stores(reader: _Reader) -> tuple[Path, str, str]:

@@ -90,8 +90,22 @@ FLEET: tuple[Setting, ...] = (
         "AAICLICK_REDIS_PREFIX",
         "redis_prefix",
         "stream:orchestrator:",
-        "What the name of the stream of wake-ups begins with: installations that share a database of a Redis need one each.",
+        "What the names of streams begin with: installations that share a database of a Redis need one each.",
         "up to 100 letters, digits and _ . : - { }",
+    ),
+    whole(
+        "AAICLICK_REDIS_INGEST",
+        "redis_ingest",
+        "0",
+        "1: entries that other programs add to inbound streams of that Redis become jobs and orders; see the guide.",
+        (0, 1),
+    ),
+    whole(
+        "ORCH_CLAIM_IDLE_MS",
+        "claim_idle_ms",
+        "60000",
+        "Milliseconds after which an entry of an inbound stream that was read and not acknowledged is taken over.",
+        (100, 86_400_000),
     ),
     whole(
         "AAICLICK_LOG_SPOOL_MB",
