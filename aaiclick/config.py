@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, TypedDict, TypeVar
 from urllib.parse import quote
 
 from aaiclick.config_docs import BY_NAME
@@ -268,22 +268,34 @@ def _settings(reader: _Reader) -> Settings:
         entrypoint_prefixes=reader.take("AAICLICK_ENTRYPOINT_PREFIXES", read_prefixes) or (),
         executors=reader.take("AAICLICK_EXECUTORS", read_identifiers) or (),
         rest_allow=reader.take("AAICLICK_REST_ALLOW", read_addresses) or (),
-        server_url=reader.take("AAICLICK_SERVER_URL", read_web_address) or "",
-        server_hosts=reader.take("AAICLICK_SERVER_HOSTS", read_hosts) or (),
         mcp_write=bool(reader.whole("AAICLICK_MCP_WRITE")),
         log_format="json" if reader.take("AAICLICK_LOG_FORMAT", read_one_of("text", "json")) == "json" else "text",
         log_level=(reader.take("AAICLICK_LOG_LEVEL", read_one_of(*LOG_LEVELS)) or "warning").upper(),
         otel=bool(reader.whole("AAICLICK_OTEL")),
-        redis_url=reader.take("AAICLICK_REDIS_URL", lambda each, text: read_redis_url(each.name, text)) or "",
-        redis_prefix=_redis_prefix(reader),
-        redis_ingest=_redis_ingest(reader),
-        claim_idle_ms=reader.whole("ORCH_CLAIM_IDLE_MS"),
+        **_servers(reader),
     )
 
 
-def _redis_prefix(reader: _Reader) -> str:
-    setting = BY_NAME["AAICLICK_REDIS_PREFIX"]
-    return reader.take(setting.name, read_redis_prefix) or setting.default
+class _Servers(TypedDict):
+    server_url: str
+    server_hosts: tuple[str, ...]
+    redis_url: str
+    redis_prefix: str
+    redis_ingest: bool
+    claim_idle_ms: int
+
+
+def _servers(reader: _Reader) -> _Servers:
+    """Return what is set for our server, and for the Redis beside it."""
+    prefix = BY_NAME["AAICLICK_REDIS_PREFIX"]
+    return _Servers(
+        server_url=reader.take("AAICLICK_SERVER_URL", read_web_address) or "",
+        server_hosts=reader.take("AAICLICK_SERVER_HOSTS", read_hosts) or (),
+        redis_url=reader.take("AAICLICK_REDIS_URL", lambda each, text: read_redis_url(each.name, text)) or "",
+        redis_prefix=reader.take(prefix.name, read_redis_prefix) or prefix.default,
+        redis_ingest=_redis_ingest(reader),
+        claim_idle_ms=reader.whole("ORCH_CLAIM_IDLE_MS"),
+    )
 
 
 def _redis_ingest(reader: _Reader) -> bool:

@@ -209,8 +209,9 @@ def _until_known(ports: list[int]) -> None:
     """Wait until each Sentinel knows the replica and the other Sentinels: before, none can lead a failover."""
     for port in ports:
         with Redis(host="127.0.0.1", port=port) as sentinel:
+            known: Any = {}
             for _ in range(600):
-                known: Any = sentinel.sentinel_master(Watched.SERVICE)
+                known = sentinel.sentinel_master(Watched.SERVICE)
                 if known["num-slaves"] == 1 and known["num-other-sentinels"] == len(ports) - 1:
                     break
                 time.sleep(0.1)

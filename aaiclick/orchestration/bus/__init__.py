@@ -6,7 +6,6 @@ from aaiclick.config import settings
 from aaiclick.orchestration.bus.contract import Bus
 from aaiclick.orchestration.bus.local import LocalBus
 from aaiclick.orchestration.bus.postgres import PostgresBus
-from aaiclick.orchestration.bus.redis import RedisBus
 from aaiclick.orchestration.bus.sockets import SocketBus
 from aaiclick.urls import sqlite_file
 
@@ -21,6 +20,8 @@ def open_bus(url: str) -> Bus:
     within the process, and other processes find work at their next poll.
     """
     if settings().redis_url:
+        from aaiclick.orchestration.bus.redis import RedisBus  # here, to keep start-up light
+
         return RedisBus(url, settings().redis_url, settings().redis_prefix)
     if url.startswith("postgresql"):
         return PostgresBus(url)

@@ -14,7 +14,6 @@ from aaiclick.clock import SYSTEM_CLOCK
 from aaiclick.config import settings
 from aaiclick.errors import AaiclickError, SchemaError
 from aaiclick.orchestration.connections import connected
-from aaiclick.orchestration.queries.redis_health import look_at_redis
 from aaiclick.orchestration.rules.reconcilers import ReconcilerRecord
 from aaiclick.orchestration.store.connecting import explain
 from aaiclick.orchestration.store.database import Database
@@ -68,6 +67,8 @@ async def health_check() -> Health:
     state = await _check_state(get_db_url())
     checks = [*state.checks, await asyncio.to_thread(_check_disk)]
     if url := settings().redis_url:  # never a failure: everything goes on without it
+        from aaiclick.orchestration.queries.redis_health import look_at_redis  # here, to keep start-up light
+
         checks.append(Check("redis", True, *await look_at_redis(url)))
     return Health(checks, state.reconcilers)
 

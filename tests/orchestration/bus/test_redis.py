@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis
@@ -87,7 +88,8 @@ async def test_messages_are_few_merged_and_can_be_read_by_others(
         bus.tell([READY])
         bus.tell([ORDERS])
     await bus.flush()
-    [(_, facts)] = await client.xrange(f"{PREFIX}hints")
+    found: Any = await client.xrange(f"{PREFIX}hints")
+    [(_, facts)] = found
     assert facts == {b"from": bus._room.token.encode(), b"hints": b"orders,ready"}
 
 

@@ -100,7 +100,7 @@ async def test_the_same_id_is_the_same_job(stage: Stage) -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "a type that nobody registered": ({"type": "nothing"}, "NotFound"),
+    "a type that nobody registered": ({"type": "nothing"}, "No registered job with name nothing"),
     "another content under an id that was used": ({"job_id": "taken", "type": "adding", "payload": {"b": 3}}, "taken"),
     "an argument that there is not": ({"type": "adding", "payload": {"b": 1, "c": 2}}, "c"),
     "an argument that is missing": ({"type": "adding", "payload": {}}, "b"),
