@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypedDict, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar
 from urllib.parse import quote
 
 from aaiclick.config_docs import BY_NAME
@@ -20,10 +20,13 @@ from aaiclick.config_values import (
     read_host,
     read_hosts,
     read_identifiers,
+    read_label,
+    read_labels,
     read_log_store,
     read_not_empty,
     read_number,
     read_one_of,
+    read_pairs,
     read_plain,
     read_prefixes,
     read_preservation_mode,
@@ -102,6 +105,10 @@ class Settings:
     nan_to_null: bool
     entrypoint_prefixes: tuple[str, ...]
     executors: tuple[str, ...]
+    node_name: str | None
+    node_pool: str | None
+    node_labels: tuple[str, ...]
+    node_capabilities: tuple[str, ...]
     rest_allow: tuple[str, ...]
     server_url: str
     server_hosts: tuple[str, ...]
@@ -266,7 +273,7 @@ def _settings(reader: _Reader) -> Settings:
         oplog=bool(reader.whole("AAICLICK_OPLOG")),
         nan_to_null=bool(reader.whole("AAICLICK_NAN_TO_NULL")),
         entrypoint_prefixes=reader.take("AAICLICK_ENTRYPOINT_PREFIXES", read_prefixes) or (),
-        executors=reader.take("AAICLICK_EXECUTORS", read_identifiers) or (),
+        **_of_this_node(reader),
         rest_allow=reader.take("AAICLICK_REST_ALLOW", read_addresses) or (),
         mcp_write=bool(reader.whole("AAICLICK_MCP_WRITE")),
         log_format="json" if reader.take("AAICLICK_LOG_FORMAT", read_one_of("text", "json")) == "json" else "text",
@@ -304,6 +311,17 @@ def _redis_ingest(reader: _Reader) -> bool:
         rule, hint = "there is no Redis to read from", "Set AAICLICK_REDIS_URL too, or unset it."
         reader.wrong.append(ConfigError(setting="AAICLICK_REDIS_INGEST", value="1", rule=rule, hint=hint))
     return wanted
+
+
+def _of_this_node(reader: _Reader) -> dict[str, Any]:
+    """Return what this machine is, and what it offers."""
+    return {
+        "executors": reader.take("AAICLICK_EXECUTORS", read_identifiers) or (),
+        "node_name": reader.take("AAICLICK_NODE_NAME", read_label),
+        "node_pool": reader.take("AAICLICK_NODE_POOL", read_label),
+        "node_labels": reader.take("AAICLICK_NODE_LABELS", read_labels) or (),
+        "node_capabilities": reader.take("AAICLICK_NODE_CAPABILITIES", read_pairs) or (),
+    }
 
 
 def _stores(reader: _Reader) -> tuple[Path, str, str]:

@@ -58,6 +58,28 @@ FLEET: tuple[Setting, ...] = (
         "names such as python, shell and rest, separated by commas",
     ),
     Setting(
+        "AAICLICK_NODE_NAME",
+        "node_name",
+        "the host's name",
+        "What workers call their machine; `--node-name` goes over it.",
+        "a name, which machines do not share",
+    ),
+    Setting("AAICLICK_NODE_POOL", "node_pool", "none", "The pool of this machine; `--pool` goes over it.", "a name"),
+    Setting(
+        "AAICLICK_NODE_LABELS",
+        "node_labels",
+        "none",
+        "Labels of this machine, beside those that `--label` adds.",
+        "names separated by commas, such as fast-disk,rack-7",
+    ),
+    Setting(
+        "AAICLICK_NODE_CAPABILITIES",
+        "node_capabilities",
+        "none",
+        "What this machine has, over what workers find out; `--capability` goes over it.",
+        "name=value, separated by commas, such as gpu=amd,memory_gb=64",
+    ),
+    Setting(
         "AAICLICK_REST_ALLOW",
         "rest_allow",
         "none",

@@ -16,6 +16,9 @@ from aaiclick.urls import mask_url, shown
 
 PreservationMode = Literal["none", "full"]
 
+LABEL_MAX = 200
+"""Characters of a name of a machine, of a label or of a pool."""
+
 BUCKET = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9!_.*'()/-]*)?"
 
 
@@ -92,6 +95,25 @@ def read_identifiers(setting: Setting, text: str) -> tuple[str, ...]:
     if not all(name.isidentifier() for name in names):
         raise refused(setting, text, f"it must be {setting.rule}")
     return names
+
+
+def read_label(setting: Setting, text: str) -> str | None:
+    """Return a name; None for an empty text, which is that nothing is set."""
+    if len(text) > LABEL_MAX:
+        raise refused(setting, text, f"it has more than {LABEL_MAX} characters")
+    return text or None
+
+
+def read_labels(setting: Setting, text: str) -> tuple[str, ...]:
+    return tuple(name for each in listed(text) if (name := read_label(setting, each)))
+
+
+def read_pairs(setting: Setting, text: str) -> tuple[str, ...]:
+    """Return the texts name=value."""
+    pairs = listed(text)
+    if not all(re.fullmatch(r"[^=]*[^=\s][^=]*=.*", pair) for pair in pairs):
+        raise refused(setting, text, f"it must be {setting.rule}")
+    return pairs
 
 
 def read_addresses(setting: Setting, text: str) -> tuple[str, ...]:

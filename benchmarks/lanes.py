@@ -23,9 +23,9 @@ from sqlalchemy import text
 from aaiclick.ids import new_ids
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.models.node_info import NodeDescription
-from aaiclick.orchestration.store.claims.lanes import intern_lanes
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.definitions.fleet_tables import nodes
+from aaiclick.orchestration.store.lanes import intern_lanes
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import jobs, ready, tasks, workers
 from benchmarks.setting import fresh_database, machine

@@ -19,18 +19,27 @@ from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.models import Claim, Done, Task, TaskStatus
 from aaiclick.orchestration.models.node_info import NodeInfo
 from aaiclick.orchestration.results.task_results import encode_returned
-from aaiclick.orchestration.rules.placement import Placement, PlacementConstraints, misses, satisfies_placement
+from aaiclick.orchestration.rules.affinity import failed_on
+from aaiclick.orchestration.rules.placement import (
+    Placement,
+    PlacementConstraints,
+    leaves_to_others,
+    misses,
+    satisfies_placement,
+)
 from aaiclick.orchestration.rules.validation import check_id, shorten
 from aaiclick.orchestration.store.claims import single_claims
-from aaiclick.orchestration.store.claims.lanes import read_needs
 from aaiclick.orchestration.store.claims.on_node import count_on_node
 from aaiclick.orchestration.store.claims.recoveries import recover_claims
 from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.lanes import read_needs
 from aaiclick.orchestration.store.reading import jobs as reading
+from aaiclick.orchestration.store.reading.nodes import open_nodes
 from aaiclick.orchestration.store.reading.task_list import TaskChoice, list_tasks
 from aaiclick.orchestration.store.session import Session
 
 LISTED_MAX = 1_000
+NODES_MAX = 10_000
 TaskId = str | int
 
 
@@ -129,10 +138,13 @@ class DistributedTaskManager(TaskManager):
             found = await single_claims.ready_tasks(session, LISTED_MAX)
             needs = await read_needs(session, {task.lane for task in found if task.lane})
             known = {lane: single_claims.parsed(text) for lane, text in needs.items()}
+            doubtful = any(failed_on(needs, node.name) for needs in known.values())
+            there = await open_nodes(session, NODES_MAX) if doubtful else ()
             return [
                 task
                 for task in found
                 if not misses(known.get(task.lane, {}), node)
+                and not leaves_to_others(known.get(task.lane, {}), node, there)
                 and await _has_room(session, worker_id, task.entrypoint, known.get(task.lane, {}))
             ]
 
@@ -160,6 +172,9 @@ class DistributedTaskManager(TaskManager):
         async def work(session: Session) -> Claim | None:
             needs = await read_needs(session, {task.lane} if task.lane else set())
             said = {lane: single_claims.parsed(text) for lane, text in needs.items()}.get(task.lane, {})
+            there = await open_nodes(session, NODES_MAX) if failed_on(said, node.name) else ()
+            if leaves_to_others(said, node, there):
+                return None
             if misses(said, node) or not await _has_room(session, worker_id, task.entrypoint, said):
                 return None
             return await single_claims.claim_task(

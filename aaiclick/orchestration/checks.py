@@ -58,6 +58,11 @@ def _checked(entrypoint: str, names: frozenset[str]) -> str:
         cause = "it is a workflow (@job), not a task"
         raise EntrypointError(entrypoint=entrypoint, cause=cause, hint="Submit it by calling it.")
     check_call(unwrap(found), names, entrypoint)
+    return with_its_executor(entrypoint, found)
+
+
+def with_its_executor(entrypoint: str, found: object) -> str:
+    """Return the entrypoint with the executor that the function found was marked with, unless it names one itself."""
     return entrypoint if executor_of(entrypoint) != PYTHON else with_executor(executor_in(found), entrypoint)
 
 

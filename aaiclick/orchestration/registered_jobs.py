@@ -9,7 +9,14 @@ from typing import Any, Unpack
 
 from aaiclick.config import settings
 from aaiclick.errors import InputError
-from aaiclick.orchestration.checks import check_defaults, check_kwargs, find_entrypoint, refuse_during_import, unexposed
+from aaiclick.orchestration.checks import (
+    check_defaults,
+    check_kwargs,
+    find_entrypoint,
+    refuse_during_import,
+    unexposed,
+    with_its_executor,
+)
 from aaiclick.orchestration.connections import connected, coordinated
 from aaiclick.orchestration.coordinator import registered_jobs as catalogue
 from aaiclick.orchestration.coordinator.contract import Submitter
@@ -32,7 +39,7 @@ from aaiclick.orchestration.rules.values.shown_values import show_arguments
 from aaiclick.orchestration.store.schedules import firing
 from aaiclick.orchestration.store.schedules import registered_jobs as store
 from aaiclick.orchestration.store.session import Session
-from aaiclick.orchestration.submitting.decorated_options import OwnOptions, own_options, task_options
+from aaiclick.orchestration.submitting.decorated_options import own_options, task_options
 from aaiclick.orchestration.submitting.entrypoints import check_call, path_of
 from aaiclick.orchestration.submitting.run_options import RunOptions
 from aaiclick.orchestration.submitting.submitted_objects import submit_given
@@ -166,7 +173,8 @@ def _facts(
     path = carried(path_of(entrypoint))  # in a job that came from outside, the defaults may come from there too
     kwargs = check_kwargs(default_kwargs, "default_kwargs")
     time_names = _time_names(options.get("time_kwarg"))
-    own = _check_entrypoint(path, kwargs, time_names, complete=schedule is not None)
+    found = _check_entrypoint(path, kwargs, time_names, complete=schedule is not None)
+    path, own = with_its_executor(path, found), own_options(found)
     job = new_job(  # checks them all
         check_name(name, "Job name"),
         priority=_or(options.get("priority"), own.priority),
@@ -232,16 +240,15 @@ def _time_names(given: object) -> list[str]:
     raise InputError(field="time_kwarg", value=shorten(given), rule="it must name one or two parameters", hint=hint)
 
 
-def _check_entrypoint(path: str, kwargs: dict[str, object], time_names: list[str], *, complete: bool) -> OwnOptions:
+def _check_entrypoint(path: str, kwargs: dict[str, object], time_names: list[str], *, complete: bool) -> object:
     for name in time_names:
         if name in kwargs:
             hint = "Remove it from the defaults."
             raise InputError(field="time_kwarg", value=name, rule="its value is set to the time of each run", hint=hint)
     found = find_entrypoint(path)
-    if found is None:
-        return OwnOptions()
-    check_defaults(found, {*kwargs, *time_names}, path, complete=complete)
-    return own_options(found)
+    if found is not None:
+        check_defaults(found, {*kwargs, *time_names}, path, complete=complete)
+    return found
 
 
 def _flag(value: object, field: str) -> bool:
@@ -323,7 +330,7 @@ async def _run(
             preservation_mode=options.preservation_mode or own.preservation_mode,
             cache_mode=options.cache_mode or own.cache_mode or CacheMode.USE,
         )
-        job.needs, submission = needs, _submission(job, path, arguments, task_options(found))
+        job.needs, submission = needs, _submission(job, with_its_executor(path, found), arguments, task_options(found))
         job.registered_job_id = None if entry is None else entry.id
         if job.key is not None:
             job.key_digest = digest([wanted, plain(path), submission.tasks[0].kwargs, options.asked(job)])

@@ -24,12 +24,16 @@ class BlockerAnswer(TypedDict):
 
 
 class NodeStandingAnswer(TypedDict):
-    """A node, and what keeps it from running a task; nothing, if `missing` is empty."""
+    """A node, and what keeps it from running a task; nothing, if `missing` and `later` are empty.
+
+    `later`: why it takes the task only after a while, or not while other nodes may.
+    """
 
     name: str
     status: str
     state: str
     missing: list[str]
+    later: str
 
 
 class PendingAnswer(TypedDict):

@@ -63,3 +63,22 @@ async def test_placement_concurrency_limit(manager: DistributedTaskManager) -> N
     other = as_task(flows.echo(1))
     await create_job("other", tasks=[other])
     assert await found(manager, "rich") == {str(other.id)}
+
+
+async def test_what_was_lost_on_a_node_is_leased_to_another_as_long_as_there_is_one(
+    manager: DistributedTaskManager,
+) -> None:
+    (task_id,) = await submitted(placement={"retry_node": "other"})
+    registry = await manager.registry()
+    await manager.register_node("node-1", HARDWARE)
+    assert await manager.acquire_lease(task_id, "node-1") is not None
+    await registry.mark_stale("node-1")
+    assert await manager.recover_stale_leases() == [task_id]
+    for node in ("node-1", "node-2"):
+        await manager.register_node(node, HARDWARE)
+    assert await manager.find_executable_tasks("node-1") == []
+    assert await manager.acquire_lease(task_id, "node-1") is None
+    assert [str(task.id) for task in await manager.find_executable_tasks("node-2")] == [task_id]
+    await registry.mark_stale("node-2")
+    await manager.recover_stale_leases()
+    assert await manager.acquire_lease(task_id, "node-1") is not None, "no other node is left"

@@ -17,6 +17,11 @@ async def double(x: int) -> int:
     return 2 * x
 
 
+@task(executor="shell")
+def listing() -> list[str]:
+    return ["ls"]
+
+
 def plain(x: int = 1, y: int = 2) -> int:
     """Not decorated: a valid entrypoint all the same."""
     return x + y

@@ -36,6 +36,7 @@ from aaiclick.orchestration.models.node import collector
 from aaiclick.orchestration.registered_jobs import scheduled_run
 from aaiclick.orchestration.rules.naming.untrusted_entrypoints import arguments_from_outside
 from aaiclick.orchestration.rules.retries import RetryPolicy
+from aaiclick.orchestration.store.schedules.firing import start_run
 from aaiclick.orchestration.store.tables import registered_jobs
 from tests.orchestration import scheduled_flows as flows
 from tests.support.front_door import local, state
@@ -43,6 +44,7 @@ from tests.support.front_door import local, state
 __all__ = ["local", "state"]
 
 PLAIN = "tests.orchestration.scheduled_flows.plain"
+LISTING = "tests.orchestration.scheduled_flows.listing"
 NEEDS = "tests.orchestration.scheduled_flows.needs"
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -352,6 +354,17 @@ async def test_a_scheduled_run_says_so_and_gets_its_time(local: object) -> None:
         job = await coordinator.submit(submission)
     await ajob_test(job)
     assert await get_job_result(job) == "on 2026-07-01T08:00:00+02:00"
+
+
+@pytest.mark.parametrize("given", [flows.listing, LISTING], ids=["function", "text"])
+async def test_runs_of_a_task_with_an_executor_need_that_executor(local: object, given: Any) -> None:
+    """However the task was named."""
+    entry = await register_job("a", given, "@daily")
+    async with connected() as database:
+        fired = await database.transact(lambda session: start_run(session, scheduled_run(entry, LONG_AGO)))
+        for job_id in (fired, (await run_job("a")).id, (await run_job("b", given)).id):
+            (task,) = await get_tasks_for_job(job_id)
+            assert (task.executor, task.lane) == ("shell", database.lanes.numbers['{"executors":["shell"]}'])
 
 
 async def test_an_entry_that_never_fired_has_no_times(local: object) -> None:

@@ -285,11 +285,15 @@ class Host:
             lanes=self._lanes(),
             node=self._node(),
             grace_s=dice.choice([0.0, 5.0, 30.0]),
-            max_tasks=dice.choice([None, None, None, 10]),
+            max_tasks=self._tasks_max(dice.choice([None, None, None, 10])),
             clock=self.clock,
         )
         worker.on_session = self._attend
         return worker
+
+    def _tasks_max(self, drawn: int | None) -> int | None:
+        """Return after how many tasks the worker leaves; never, if it came with the calm as the one that has it all."""
+        return None if self.world.is_calm and self.world.weather.placed else drawn
 
     def _node(self) -> NodeDescription | None:
         return node_of(self.number, is_calm=self.world.is_calm) if self.world.weather.placed else None

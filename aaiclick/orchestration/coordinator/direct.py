@@ -139,7 +139,9 @@ class DirectCoordinator(ClearingSubmitter):
         if orders.alive:
             renewed()
         if orders.alive and held is not None:
-            orders.stop = await _compare(self.database, worker_id, known_call, held)
+            orders.stop, released = await _compare(self.database, worker_id, known_call, held)
+            if released:
+                self.claiming.choice.ended(worker_id)
             if began >= self._freed_for.setdefault(worker_id, began) + FREE_EVERY_S:
                 await _free_unknown(self.database, worker_id, known_call, held)
                 self._freed_for[worker_id] = began
@@ -177,14 +179,28 @@ class DirectCoordinator(ClearingSubmitter):
         return receipt
 
     async def release(self, worker_id: int, claims: Sequence[Claim]) -> set[int]:
+        return await self.release_runs(worker_id, {claim.task_id: claim.epoch for claim in claims})
+
+    async def release_runs(self, worker_id: int, epochs: dict[int, int]) -> set[int]:
+        """Release the claims of these runs, given as epochs by task; return the tasks whose claims were still held."""
+        released = await self.database.transact(lambda session: release_claims(session, worker_id, epochs))
         self.claiming.choice.ended(worker_id)
-        return await release_runs(self.database, worker_id, {claim.task_id: claim.epoch for claim in claims})
+        return released
 
     async def hold(self, claim: Claim, tables: Sequence[str]) -> str:
         return await hold_for(self.database, claim.worker_id, (claim.task_id, claim.epoch), tables)
 
     async def recall(self, claim: Claim, key: CacheKey) -> CacheAnswer:
-        return await recall_for(self.database, claim.worker_id, (claim.task_id, claim.epoch), key)
+        return await self.recall_run(claim.worker_id, (claim.task_id, claim.epoch), key)
+
+    async def recall_run(self, worker_id: int, run: tuple[int, int], key: CacheKey) -> CacheAnswer:
+        """Complete this run, (task, epoch), with the result that is remembered under this key, if there is one."""
+        found = await self.database.transact(lambda session: recall(session, worker_id, *run, key))
+        if found.answer.hit:
+            self.claiming.choice.ended(worker_id)
+        if found.rippling:
+            await work_ripples(self.database, None)
+        return found.answer
 
     async def slots(self) -> int:
         return await self.database.read(health.count_slots)
@@ -228,24 +244,11 @@ FREE_EVERY_S = 60.0
 """How often `_free_unknown` runs for a worker. There is rarely anything to free, and nothing waits for it."""
 
 
-async def release_runs(database: Database, worker_id: int, epochs: dict[int, int]) -> set[int]:
-    """Release the claims of these runs, given as epochs by task; return the tasks whose claims were still held."""
-    return await database.transact(lambda session: release_claims(session, worker_id, epochs))
-
-
 async def callback_for(database: Database, run: callbacks.Awaiting, digest: str) -> str | None:
     """Accept callbacks for a run if the digest is not empty, and return what was called back."""
     if digest:
         await database.transact(lambda session: callbacks.expect_callback(session, run, digest))
     return await database.read(lambda session: callbacks.find_callback(session, run))
-
-
-async def recall_for(database: Database, worker_id: int, run: tuple[int, int], key: CacheKey) -> CacheAnswer:
-    """Complete this run, (task, epoch), with the result that is remembered under this key, if there is one."""
-    found = await database.transact(lambda session: recall(session, worker_id, *run, key))
-    if found.rippling:
-        await work_ripples(database, None)
-    return found.answer
 
 
 async def hold_for(database: Database, worker_id: int, run: tuple[int, int], tables: Sequence[str]) -> str:
@@ -266,7 +269,8 @@ def _same_worker(known: Worker, facts: Mapping[str, Any]) -> Worker:
 
 async def _compare(
     database: Database, worker_id: int, known_call: int, held: Sequence[Held]
-) -> dict[tuple[int, int], Stop]:
+) -> tuple[dict[tuple[int, int], Stop], bool]:
+    """Return the runs that the worker is to stop, and whether claims were released that it does not know of."""
     claimed = await database.read(lambda session: held_runs.claimed_by(session, worker_id))
     listed = {(run.task_id, run.epoch) for run in held}
     unknown = [run for run, call in claimed.items() if 0 < call <= known_call and run not in listed]
@@ -276,7 +280,8 @@ async def _compare(
     if started:
         await database.transact(lambda session: held_runs.start_runs(session, worker_id, started))
     lost = [run for run in held if (run.task_id, run.epoch) not in claimed]
-    return await database.read(lambda session: held_runs.lost_runs(session, lost)) if lost else {}
+    stop = await database.read(lambda session: held_runs.lost_runs(session, lost)) if lost else {}
+    return stop, bool(unknown)
 
 
 async def _free_unknown(database: Database, worker_id: int, known_call: int, held: Sequence[Held]) -> None:

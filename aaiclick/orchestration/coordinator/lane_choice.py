@@ -12,11 +12,12 @@ from typing import NamedTuple
 from aaiclick.clock import Clock
 from aaiclick.orchestration.coordinator.lane_queue import LaneQueue, Place
 from aaiclick.orchestration.models.node_info import NodeInfo
+from aaiclick.orchestration.rules.affinity import failed_on
 from aaiclick.orchestration.rules.lanes import PLAIN, KnownLanes
-from aaiclick.orchestration.rules.placement import misses, prefers
-from aaiclick.orchestration.store.claims.lanes import read_needs
+from aaiclick.orchestration.rules.placement import leaves_to_others, misses, prefers
 from aaiclick.orchestration.store.database import Database
-from aaiclick.orchestration.store.reading.nodes import node_of_worker
+from aaiclick.orchestration.store.lanes import read_needs
+from aaiclick.orchestration.store.reading.nodes import node_of_worker, open_nodes
 from aaiclick.orchestration.store.reading.ready_lanes import LaneHead, find_lanes
 
 LOOK_S_MIN, LOOK_S_MAX = 0.1, 30.0
@@ -43,7 +44,10 @@ NODE_S = 30.0
 TRIES_MAX = 16
 """Lanes that one claim call asks at most."""
 
-WORKERS_MAX = 10_000
+THERE_S = 1.0
+"""How long what is known of all nodes is trusted; it is only read while tasks are not to run where they failed."""
+
+WORKERS_MAX = NODES_MAX = 10_000
 
 
 class Known(NamedTuple):
@@ -76,6 +80,11 @@ class LaneChoice:
         """By node and lane: whether the node meets the lane's needs."""
         self._full: dict[tuple[int, int], float] = {}
         """By node and lane: until when it is not asked again, since the node runs as many as it may."""
+        self._there: Sequence[NodeInfo] = ()
+        """The nodes that were open and alive, for tasks that are not to run where they failed."""
+        self._there_until = 0.0
+        self._failed_on: set[str] = set()
+        """The names of nodes of which lanes with work say that the last attempt failed there."""
 
     @property
     def lanes(self) -> KnownLanes:
@@ -103,13 +112,18 @@ class LaneChoice:
         if node is None and not reserved_for:
             return []
         await self._look(reserved_for, dry=dry)
+        if node is not None:
+            await self._look_at_nodes(node)
         return self._first(reserved_for, node)
 
     async def met(self, worker_id: int, lanes: Sequence[int]) -> list[int]:
         """Return those of these lanes whose needs the worker's node meets; everyone meets the plain one."""
         node = await self._node_of(worker_id)
         await self._learn(lanes)
-        return [lane for lane in lanes if lane == PLAIN or (node is not None and self._meets(node, lane))]
+        return [lane for lane in lanes if lane == PLAIN or (node is not None and self._may_ask(node, lane))]
+
+    def _may_ask(self, node: NodeInfo, lane: int) -> bool:
+        return self._meets(node, lane) and not failed_on(self.lanes.needs[lane], node.name)
 
     def _first(self, reserved_for: int, node: NodeInfo | None) -> list[int]:
         """Return the first lanes that the node may be given tasks of now; without a node, of all."""
@@ -125,7 +139,11 @@ class LaneChoice:
         """Return until when a node does not ask a lane that it meets; a time that has passed if it may."""
         needs = self.lanes.needs[lane]
         until = self._full.get((node.id, lane), 0.0)
-        if "prefers" in needs and not prefers(needs, node):
+        if "patience_s" not in needs:
+            return until
+        if failed_on(needs, node.name) and leaves_to_others(needs, node, self._there):
+            return max(until, now + THERE_S)
+        if failed_on(needs, node.name) or not prefers(needs, node):
             until = max(until, self._since.get(lane, now) + needs["patience_s"])
         return until
 
@@ -168,6 +186,13 @@ class LaneChoice:
         await self._learn(head.lane for head in heads)
         self._note(reserved_for, heads)
 
+    async def _look_at_nodes(self, node: NodeInfo) -> None:
+        """Look which nodes are open and alive, if there is work that failed on this one; not again for a while."""
+        now = self._clock.monotonic()
+        if node.name in self._failed_on and now >= self._there_until:
+            self._there = await self.database.read(lambda session: open_nodes(session, NODES_MAX))
+            self._there_until = now + THERE_S
+
     def _pause_s(self, reserved_for: int) -> float:
         if reserved_for:
             return 0.0
@@ -187,6 +212,8 @@ class LaneChoice:
         self._heads[reserved_for] = {head.lane: (head.rank, head.job_id, 0) for head in heads}
         if not reserved_for:
             self._since = {head.lane: self._since.get(head.lane, now) for head in heads}
+            known = [self.lanes.needs.get(head.lane, {}) for head in heads]
+            self._failed_on = {needs["previous"] for needs in known if failed_on(needs, needs.get("previous", ""))}
             self._full = {key: until for key, until in self._full.items() if until > now}
 
     # ------------------------------------------------------------ what claims tell

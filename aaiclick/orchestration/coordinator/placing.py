@@ -16,8 +16,9 @@ from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.rules.lanes import PLAIN, canonical
 from aaiclick.orchestration.rules.naming.executor_names import PYTHON, executor_of
 from aaiclick.orchestration.rules.placement import lane_needs, merge, misses
-from aaiclick.orchestration.store.claims.lanes import intern_lanes, read_given
+from aaiclick.orchestration.store.claims.lanes import read_given
 from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.lanes import intern_lanes
 from aaiclick.orchestration.store.reading.nodes import list_nodes
 
 log = logging.getLogger("aaiclick")

@@ -9,8 +9,8 @@ from aaiclick.errors import Conflict
 from aaiclick.orchestration.models import RegisteredJob
 from aaiclick.orchestration.rules.placement import lane_needs
 from aaiclick.orchestration.rules.validation import shorten
-from aaiclick.orchestration.store.claims.lanes import intern_lanes
 from aaiclick.orchestration.store.database import Database
+from aaiclick.orchestration.store.lanes import intern_lanes
 from aaiclick.orchestration.store.rejections import is_duplicate
 from aaiclick.orchestration.store.schedules import registered_jobs as store
 
@@ -45,6 +45,6 @@ async def upsert_registered_job(database: Database, facts: Mapping[str, Any]) ->
 
 async def _make_lanes(database: Database, facts: Mapping[str, Any]) -> None:
     """Make the lanes of an entry's runs, so that firing it finds them."""
-    if facts.get("placement"):
-        needs = [lane_needs(facts["placement"], entrypoint) for entrypoint in ("", facts["entrypoint"])]
+    needs = [lane_needs(facts.get("placement") or "", entrypoint) for entrypoint in ("", facts.get("entrypoint", ""))]
+    if any(needs):
         await database.transact(lambda session: intern_lanes(session, needs))

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from aaiclick.config import settings
 from aaiclick.orchestration.models.node_info import NodeDescription
-from aaiclick.orchestration.rules.nodes import with_labels
+from aaiclick.orchestration.rules.nodes import read_capability, with_labels
 from aaiclick.orchestration.submitting.executors import executor_types
 
 GB = 1024**3
@@ -26,12 +27,17 @@ def describe_node(
     capabilities: Mapping[str, Any] | None = None,
     labels: Sequence[str] = (),
 ) -> NodeDescription:
-    """Return what this machine has; `capabilities` replace what was found, and `labels` are added to its labels."""
-    found = {**find_capabilities(), **(capabilities or {})}
+    """Return what this machine has.
+
+    What is given here goes over the settings, and these over what was found; labels add up.
+    """
+    chosen = settings()
+    found = find_capabilities() | dict(map(read_capability, chosen.node_capabilities)) | dict(capabilities or {})
+    called = chosen.node_name or socket.gethostname()
     return NodeDescription(
-        name=socket.gethostname() if name is None else name,
-        pool=pool,
-        capabilities=with_labels(found, labels),
+        name=called if name is None else name,
+        pool=chosen.node_pool if pool is None else pool,
+        capabilities=with_labels(found, [*chosen.node_labels, *labels]),
         executor_types=list(executor_types()),
     )
 

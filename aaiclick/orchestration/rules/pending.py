@@ -47,6 +47,8 @@ class Reason(StrEnum):
     """No node that is open and alive meets the task's needs."""
     LIMITED = "limited"
     """The nodes that meet its needs run as many tasks of its function as they may."""
+    WISHED = "wished"
+    """The nodes that may run it leave it to others that it wishes for, or that its last attempt did not fail on."""
     BUSY = "busy"
     """All slots of the live workers that are not draining are taken."""
     IN_LINE = "in_line"
@@ -207,6 +209,8 @@ def find_reason(facts: Facts) -> Reason:
         return Reason.RESERVED
     if facts.needs and facts.fleet.live and all(node.missing for node in facts.nodes):
         return Reason.LIMITED if any(node.is_full for node in facts.nodes) else Reason.PLACEMENT
+    if facts.needs and facts.fleet.live and all(node.missing or node.later for node in facts.nodes):
+        return Reason.WISHED
     return _find_in_fleet(facts.fleet)
 
 
@@ -309,6 +313,10 @@ def _limited(facts: Facts) -> str:
     return f"it is ready ({_before(facts)}), and the nodes that meet its needs are full: {told(full)}"
 
 
+def _wished(facts: Facts) -> str:
+    return f"it is ready, and the nodes that may run it leave it to others for now: {told(facts.nodes)}"
+
+
 def _busy(facts: Facts) -> str:
     fleet = facts.fleet
     active = counted(fleet.live - fleet.draining, "live worker")
@@ -334,6 +342,7 @@ _LINES = {
     Reason.DRAINING: _draining,
     Reason.PLACEMENT: _placement,
     Reason.LIMITED: _limited,
+    Reason.WISHED: _wished,
     Reason.BUSY: _busy,
     Reason.IN_LINE: _in_line,
 }

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from aaiclick.errors import InputError
+from aaiclick.orchestration.rules.affinity import INPUTS, OTHER, SAME, failed_on, wished_node
 from aaiclick.orchestration.rules.lanes import canonical
 from aaiclick.orchestration.rules.naming.executor_names import PYTHON, executor_of
 from aaiclick.orchestration.rules.nodes import check_capabilities, check_executors
@@ -57,6 +58,11 @@ class PlacementConstraints:
     """Comparisons that are wishes: other nodes take the task only once it has waited for `patience_s`."""
     spread: bool = False
     """A wish: nodes that run the function already take another only once it has waited for `patience_s`."""
+    retry_node: Literal["same", "other"] | None = None
+    """Where another attempt may run. "same": a wish for the node of the attempt before. "other": not on the node where
+    the attempt before failed, as long as another node that is open and alive meets all else; after that, as a wish."""
+    near: Literal["inputs"] | None = None
+    """"inputs": a wish for the node that ran most of the tasks that the task depends on."""
     patience_s: float = PATIENCE_S
 
     def to_needs(self) -> dict[str, Any]:
@@ -73,8 +79,10 @@ class PlacementConstraints:
             "max_parallel": _parallel(self.max_parallel_per_node),
             "prefers": _sorted(map(_read, _texts(self.prefers, "prefers"))),
             "spread": _flag(self.spread),
+            "retry_node": _one_of(self.retry_node, "retry_node", SAME, OTHER),
+            "near": _one_of(self.near, "near", INPUTS),
         }
-        if found["prefers"] or found["spread"]:
+        if any(found[wish] for wish in ("prefers", "spread", "retry_node", "near")):
             found["patience_s"] = check_seconds(self.patience_s, "patience_s")
         return {name: value for name, value in found.items() if value not in ([], None, False)}
 
@@ -178,7 +186,19 @@ def misses(needs: Mapping[str, Any], node: Place) -> list[str]:
 
 def prefers(needs: Mapping[str, Any], node: Place) -> bool:
     """Return whether the node is one that these needs prefer."""
+    if node.name != wished_node(needs, node.name):
+        return False
     return all(holds(node.capabilities, (name, sign, value)) for name, sign, value in needs.get("prefers", ()))
+
+
+def leaves_to_others(needs: Mapping[str, Any], node: Place, there: Iterable[Place]) -> bool:
+    """Return whether a node leaves a task to others because its last attempt failed there.
+
+    `there` are the nodes that are open and alive. If no other one of them meets the needs, it is left to none.
+    """
+    if not failed_on(needs, node.name):
+        return False
+    return any(other.name != node.name and not misses(needs, other) for other in there)
 
 
 def room_on_node(needs: Mapping[str, Any], running: int | None, wanted: int, *, patient: bool) -> int:
@@ -290,6 +310,12 @@ def _parallel(most: Any) -> int | None:
     if most is not None and (type(most) is not int or not 1 <= most <= PARALLEL_MAX):
         raise _refused(most, f"max_parallel_per_node must be a whole number from 1 to {PARALLEL_MAX}, or None")
     return None if most is None else int(most)
+
+
+def _one_of(value: Any, name: str, *choices: str) -> str | None:
+    if value is not None and (type(value) is not str or value not in choices):
+        raise _refused(value, f"{name} must be {' or '.join(map(repr, choices))}, or None")
+    return None if value is None else str(value)
 
 
 def _flag(value: Any) -> bool:

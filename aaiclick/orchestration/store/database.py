@@ -7,6 +7,7 @@ import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import TypeVar
 
 from aaiclick.backoff import one_line
@@ -16,6 +17,7 @@ from aaiclick.orchestration.rules.lanes import KnownLanes
 from aaiclick.orchestration.store.connecting import in_our_words
 from aaiclick.orchestration.store.dialects import dialect_of
 from aaiclick.orchestration.store.dialects.contract import Connection, Dialect, Engine
+from aaiclick.orchestration.store.lanes import LanesWanted, intern_lanes
 from aaiclick.orchestration.store.schema import ensure_local, require_current
 from aaiclick.orchestration.store.session import Session
 from aaiclick.urls import mask_url
@@ -180,7 +182,7 @@ class Database:
         `stale_ok`: slightly old data will do, such as that of a replica. It changes nothing yet.
         """
         async with self.connection() as connection:
-            answer = await work(Session(connection, self.dialect, reads_only=True))
+            answer = await work(Session(connection, self.dialect, reads_only=True, lanes=self.lanes))
         self._answered()
         return answer
 
@@ -198,7 +200,9 @@ class Database:
     async def _insist(
         self, work: Callable[[Session], Awaitable[T]], opened: Callable[[], AbstractAsyncContextManager[Session]]
     ) -> T:
-        for attempt in range(1, TRIES + 1):
+        """Run `work`; again after a transient failure, and after making lanes that it wants: none is wanted twice."""
+        attempt = 1
+        while True:
             try:
                 async with opened() as session:
                     answer = await work(session)
@@ -206,13 +210,15 @@ class Database:
                     self.on_hints(session.hints)
                 self._answered()
                 return answer
+            except LanesWanted as wanted:
+                await self.transact(partial(intern_lanes, needs=wanted.needs))
             except Exception as error:
                 if not self.dialect.is_transient(error):
                     raise
                 if attempt == TRIES:
                     raise TransientStoreError(attempts=TRIES, cause=one_line(error)) from error
                 await asyncio.sleep(random.uniform(0, 0.005 * 2**attempt))  # noqa: S311 (no secret)
-        raise AssertionError("unreachable")
+                attempt += 1
 
     def _answered(self) -> None:
         for hear in self.on_answer:
@@ -221,7 +227,7 @@ class Database:
     @asynccontextmanager
     async def _not_begun(self) -> AsyncIterator[Session]:
         async with self.connection() as connection:
-            yield Session(connection, self.dialect)
+            yield Session(connection, self.dialect, lanes=self.lanes)
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[Session]:
@@ -236,7 +242,7 @@ class Database:
     async def _begun(self, connection: Connection) -> AsyncIterator[Session]:
         await self.dialect.command(connection, self.dialect.begin)
         try:
-            yield Session(connection, self.dialect)
+            yield Session(connection, self.dialect, lanes=self.lanes)
             await self.dialect.command(connection, "COMMIT")
         except BaseException as error:
             if self.dialect.one_writer or isinstance(error, AaiclickError):  # else `connection` closes it

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Executable, Row, Table, select
 
+from aaiclick.orchestration.rules.lanes import KnownLanes
 from aaiclick.orchestration.store.dialects.contract import Connection, Dialect
 
 S = TypeVar("S", bound=Executable)
@@ -21,14 +22,18 @@ _built: dict[tuple[Callable[[Dialect], Any], str], Any] = {}
 class Session:
     """One open transaction on one connection; or a connection without one, for reads or for a single write."""
 
-    __slots__ = ("connection", "dialect", "hints", "reads_only")
+    __slots__ = ("connection", "dialect", "hints", "lanes", "reads_only")
 
-    def __init__(self, connection: Connection, dialect: Dialect, *, reads_only: bool = False) -> None:
+    def __init__(
+        self, connection: Connection, dialect: Dialect, *, reads_only: bool = False, lanes: KnownLanes | None = None
+    ) -> None:
         self.connection = connection
         self.dialect = dialect
         self.reads_only = reads_only
         self.hints: set[str] = set()
         """Hints that are sent after the commit; see `bus`."""
+        self.lanes = KnownLanes() if lanes is None else lanes
+        """The lanes that this process has met."""
 
     @property
     def writing(self) -> Connection:

@@ -40,6 +40,7 @@ _LOCKED = (
     tasks.c.critical,
     tasks.c.priority,
     tasks.c.reserved_for,
+    tasks.c.lane,
     tasks.c.run_after,
     tasks.c.max_retries,
     tasks.c.retry_policy,

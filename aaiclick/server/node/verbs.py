@@ -16,8 +16,6 @@ from aaiclick.orchestration.coordinator.direct import (
     DirectCoordinator,
     callback_for,
     hold_for,
-    recall_for,
-    release_runs,
 )
 from aaiclick.orchestration.coordinator.http import protocol
 from aaiclick.orchestration.coordinator.machine_ids import lend_ids
@@ -177,7 +175,7 @@ async def _log(desk: Desk, who: Token, asked: protocol.LogPiece) -> protocol.Wri
 
 async def _release(desk: Desk, who: Token, asked: protocol.Runs) -> set[int]:
     own = await desk.rights.own_runs(asked.worker, asked.runs)
-    return await release_runs(desk.coordinator.database, asked.worker, dict(own))
+    return await desk.coordinator.release_runs(asked.worker, dict(own))
 
 
 async def _let_go(desk: Desk, who: Token, asked: protocol.Runs) -> None:
@@ -197,7 +195,7 @@ async def _callback(desk: Desk, who: Token, asked: protocol.AwaitCallback) -> st
 
 
 async def _recall(desk: Desk, who: Token, asked: protocol.RecallResult) -> CacheAnswer:
-    return await recall_for(desk.coordinator.database, asked.worker, (asked.task_id, asked.epoch), asked.key)
+    return await desk.coordinator.recall_run(asked.worker, (asked.task_id, asked.epoch), asked.key)
 
 
 async def _slots(desk: Desk, who: Token, _: protocol.Ask) -> int:

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import select, update
 
 from aaiclick.orchestration.coordinator import lane_choice
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
-from aaiclick.orchestration.models import Claim
+from aaiclick.orchestration.models import CacheKey, Claim, Task
 from aaiclick.orchestration.models.node_info import NodeDescription
+from aaiclick.orchestration.rules.lanes import PLAIN
+from aaiclick.orchestration.rules.nodes import NodeState
 from aaiclick.orchestration.rules.placement import PlacementConstraints
+from aaiclick.orchestration.rules.retries import RetryPolicy
+from aaiclick.orchestration.rules.values.encoding import encode_value
+from aaiclick.orchestration.store.nodes.states import set_state
+from aaiclick.orchestration.store.tables import tasks, workers
 from tests.support.band import SERVERS
 from tests.support.clocks import HandClock
-from tests.support.orchestra import Orchestra, make, orchestra
+from tests.support.orchestra import Orchestra, done, make, orchestra
 
 GPU, BIG = "gpu == nvidia", "memory_gb >= 32"
 
@@ -216,3 +225,113 @@ async def test_a_job_test_runs_all_of_its_job_whatever_that_needs(stage: Stage) 
     here = stage.band.worker
     claims = await stage.band.coordinator.claim(here, limit=9, reserved_for=here, lanes=None)
     assert [claim.name for claim in claims] == ["gpu", "gpu"]
+
+
+# ---------------------------------------------------------------- nodes of attempts
+
+
+def retried(**says: Any) -> Task:
+    return make(
+        "t", placement={"patience_s": 60, "max_parallel_per_node": None, **says}, retry=RetryPolicy(3, delay_s=0)
+    )
+
+
+async def stays(stage: Stage, name: str) -> int:
+    """A worker of this node whose session lasts, however slow the machine is."""
+    worker = await stage.worker(name)
+    late = update(workers).where(workers.c.id == worker).values(expires_at=datetime.now(UTC) + timedelta(hours=1))
+    await stage.band.database.transact(lambda session: session.run(late))
+    return worker
+
+
+async def look(stage: Stage, worker: int, seconds: float = 2 * lane_choice.LOOK_S_UNUSED) -> list[str]:
+    stage.clock.now += seconds
+    return await stage.claim(worker)
+
+
+async def fail_on(stage: Stage, worker: int) -> None:
+    (claim,) = await stage.claims(worker)
+    stage.band.worker = worker
+    await stage.band.fail(claim)
+
+
+async def test_what_failed_on_a_node_is_left_to_others_as_long_as_there_are_any(stage: Stage) -> None:
+    a, b = await stays(stage, "a"), await stays(stage, "b")
+    await stage.band.submit(retried(retry_node="other"))
+    await fail_on(stage, a)
+    assert await look(stage, a) == []
+    assert await look(stage, a, 600) == await look(stage, await stays(stage, "a")) == []
+    (row,) = await stage.band.rows(select(tasks.c.lane))
+    assert await stage.band.coordinator.claiming.choice.met(a, [PLAIN, row.lane]) == [PLAIN]
+    assert await stage.band.coordinator.claiming.choice.met(b, [PLAIN, row.lane]) == [PLAIN, row.lane]
+    assert await look(stage, b) == ["t"]
+
+
+@pytest.mark.parametrize("how", ["nobody", "cordoned", "dead", "other needs"])
+async def test_where_no_other_node_may_run_it_the_same_does_after_a_while(stage: Stage, how: str) -> None:
+    a = await stays(stage, "a")
+    await stage.band.submit(retried(retry_node="other", where="disk != slow"))
+    await fail_on(stage, a)
+    if how != "nobody":
+        b = await stage.worker("b", disk="slow" if how == "other needs" else "fast")
+        if how == "cordoned":
+            await stage.band.database.transact(lambda session: set_state(session, "b", NodeState.CORDONED))
+        elif how == "dead":
+            await stage.band.coordinator.deregister(b)
+    assert await look(stage, a) == []
+    assert await look(stage, a, 61) == ["t"]
+
+
+async def test_a_retry_waits_a_while_for_the_node_of_the_attempt_before(stage: Stage) -> None:
+    a, b = await stays(stage, "a"), await stays(stage, "b")
+    await stage.band.submit(retried(retry_node="same"))
+    await fail_on(stage, a)
+    assert await look(stage, b) == []
+    assert await look(stage, a) == ["t"]
+    stage.band.worker = a
+    (claim,) = await stage.band.coordinator.claiming.find(a, 0)
+    await stage.band.fail(claim)
+    await stage.band.database.transact(lambda session: set_state(session, "a", NodeState.CORDONED))
+    assert await look(stage, a) == await look(stage, b) == []
+    assert await look(stage, b, 61) == ["t"]
+
+
+async def test_a_task_waits_a_while_for_the_node_of_its_inputs(stage: Stage) -> None:
+    a, b = await stays(stage, "a"), await stays(stage, "b")
+    first = make("first")
+    await stage.band.submit(first, retried(near="inputs").depends_on(first))
+    stage.band.worker = a
+    await stage.band.complete(*(await stage.claims(a)))
+    assert await look(stage, b) == []
+    assert await look(stage, a) == ["t"]
+
+
+async def test_nothing_is_read_of_all_nodes_where_nothing_failed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(*_: object) -> None:
+        raise AssertionError("it is not needed")
+
+    monkeypatch.setattr(lane_choice, "open_nodes", refuse)
+    a = await stays(stage, "a")
+    await stage.band.submit(retried(retry_node="other"), make("gpu", placement=GPU))
+    assert await look(stage, a) == ["t"]
+
+
+# ---------------------------------------------------------------- claims that end otherwise
+
+
+async def test_a_node_has_room_at_once_after_a_remembered_result_or_a_claim_that_is_given_back(stage: Stage) -> None:
+    key = CacheKey("d" * 64, "some.module.f", "i" * 64)
+    worker = stage.band.worker = await stays(stage, "box")
+    await stage.band.submit(*(make("f", placement={}) for _ in range(4)))
+    (first,) = await stage.claims(worker)
+    assert (await stage.band.coordinator.recall(first, key)).remembers
+    await stage.band.report(replace(done(first, encode_value(5, bytes_max=100)), remember=key))
+    (second,) = await stage.claims(worker)
+    assert await stage.claims(worker) == []
+    assert (await stage.band.coordinator.recall(second, key)).hit
+    (third,) = await stage.claims(worker)
+    assert await stage.claims(worker) == []
+    await stage.band.coordinator.release_runs(worker, {third.task_id: third.epoch})
+    (fourth,) = await stage.claims(worker)
+    assert await stage.claims(worker) == []
+    assert fourth.task_id == third.task_id

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from aaiclick.errors import InputError
+from aaiclick.config import reset_settings
+from aaiclick.errors import ConfigError, InputError
 from aaiclick.orchestration.launchers import node_discovery
 from aaiclick.orchestration.launchers.node_discovery import count_nvidia_gpus, describe_node, find_capabilities
 
@@ -44,6 +45,32 @@ def test_a_driver_says_how_many_gpus_there_are(tmp_path: Path, fails: int, count
     library = tmp_path / f"libnvml{fails}.so"
     subprocess.run(["cc", f"-DFAILS={fails}", "-shared", "-o", library, tmp_path / "nvml.c"], check=True, timeout=60)
     assert count_nvidia_gpus(str(library)) == count
+
+
+def test_settings_say_what_nobody_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (
+        ("NAME", "box-7"),
+        ("POOL", "gpu"),
+        ("LABELS", "fast, red"),
+        ("CAPABILITIES", "gpu=amd, memory_gb=64,spot=true"),
+    ):
+        monkeypatch.setenv(f"AAICLICK_NODE_{name}", value)
+    reset_settings()
+    node = describe_node(capabilities={"gpu": "nvidia"}, labels=["red", "own"])
+    assert (node.name, node.pool, node.capabilities["labels"]) == ("box-7", "gpu", ["fast", "red", "own"])
+    assert [node.capabilities[name] for name in ("gpu", "memory_gb", "spot")] == ["nvidia", 64, True]
+    typed = describe_node("typed", pool="own")
+    assert (typed.name, typed.pool, typed.capabilities["gpu"]) == ("typed", "own", "amd")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("CAPABILITIES", "gpu"), ("CAPABILITIES", "=1"), ("NAME", "x" * 201), ("LABELS", "a\nb")]
+)
+def test_settings_that_say_nothing_of_use_are_refused(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(f"AAICLICK_NODE_{name}", value)
+    reset_settings()
+    with pytest.raises(ConfigError, match=f"AAICLICK_NODE_{name}"):
+        describe_node()
 
 
 def test_what_is_said_replaces_what_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ SOURCES = Blocker(6, "group", "sources", "open", 3, gate="all loads")
 NEEDS = {"where": [["gpu", "==", "nvidia"]]}
 LACKS = NodeStanding("box", "healthy", "open", ["gpu is none, needed is gpu == nvidia"])
 FULL = NodeStanding("gpu-1", "healthy", "open", ["it runs 1 tasks of this function, allowed are 1"], is_full=True)
+LEAVES = NodeStanding("gpu-3", "healthy", "open", [], later="node gpu-9 ran the last attempt")
 FITS = NodeStanding("gpu-2", "healthy", "open", [])
 
 CASES: list[tuple[dict[str, Any], Reason, str]] = [
@@ -114,6 +115,12 @@ CASES: list[tuple[dict[str, Any], Reason, str]] = [
         Reason.LIMITED,
         "it is ready (next in line), and the nodes that meet its needs are full:"
         " gpu-1 (it runs 1 tasks of this function, allowed are 1)",
+    ),
+    (
+        {"in_queue": True, "fleet": Fleet(live=1, slots=1), "needs": {"gpu": 1}, "nodes": [LACKS, LEAVES]},
+        Reason.WISHED,
+        "it is ready, and the nodes that may run it leave it to others for now:"
+        " box (gpu is none, needed is gpu == nvidia), gpu-3 (node gpu-9 ran the last attempt)",
     ),
     (
         {"fleet": IDLE, "needs": NEEDS, "nodes": [LACKS, FULL, FITS]},

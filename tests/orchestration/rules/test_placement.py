@@ -13,6 +13,7 @@ from aaiclick.orchestration.rules.placement import (
     PlacementConstraints,
     holds,
     lane_needs,
+    leaves_to_others,
     merge,
     misses,
     needs_of,
@@ -68,6 +69,33 @@ def test_what_a_node_has_to_be(given: dict[str, Any], fits: bool) -> None:
     assert satisfies_placement(PlacementConstraints(**given), NODE) is fits
     assert satisfies_placement(given, NODE) is fits
     assert (misses(needs(given), NODE) == []) is fits
+
+
+def test_which_node_an_attempt_wishes_for() -> None:
+    said = PlacementConstraints(retry_node="same", near="inputs", max_parallel_per_node=None)
+    assert needs(said) == {"retry_node": "same", "near": "inputs", "patience_s": 5.0}
+    assert prefers(needs(said), NODE), "no node is named yet"
+    for named in ({"previous": "other"}, {"inputs_on": "other"}):
+        assert not prefers(needs(said) | named, NODE)
+        assert not misses(needs(said) | named, NODE), "it is a wish"
+    assert prefers({"retry_node": "other", "previous": "box"}, NODE), "that is more than a wish"
+    inner = needs_of({"retry_node": "other", "patience_s": 1, "max_parallel_per_node": None})
+    both = json.loads(merge(needs_of(said), inner))
+    assert both == {"retry_node": "other", "near": "inputs", "patience_s": 1.0}
+    for refused in ({"retry_node": "Same"}, {"retry_node": True}, {"near": "same"}, {"near": ["inputs"]}):
+        with pytest.raises(InputError, match=r"must be ('same' or 'other'|'inputs'), or None"):
+            needs_of(refused)
+
+
+def test_a_node_leaves_what_failed_there_to_others_that_meet_the_rest() -> None:
+    given = needs({"retry_node": "other", "where": "memory_gb >= 32"})
+    large, small = NodeDescription("large", capabilities={"memory_gb": 64}), NodeDescription("small")
+    assert not leaves_to_others(given, NODE, [large])
+    failed = given | {"previous": "box"}
+    assert leaves_to_others(failed, NODE, [NODE, small, large])
+    assert not leaves_to_others(failed, NODE, [NODE, small])
+    assert not leaves_to_others(failed, large, [NODE, small])
+    assert satisfies_placement({"retry_node": "other"}, NODE)
 
 
 def test_a_text_is_one_comparison_without_a_limit() -> None:

@@ -16,6 +16,7 @@ from sqlalchemy import ColumnElement, Row, exists, or_, select
 from aaiclick.orchestration.models import WorkerStatus
 from aaiclick.orchestration.rules.states import ENDED_JOB, LIVE_TASK, JobStatus, RunOutcome, TaskStatus
 from aaiclick.orchestration.store.claim_ends import end_claims
+from aaiclick.orchestration.store.moves.affinity import lanes_after
 from aaiclick.orchestration.store.moves.early_endings import end_job, lock_graph
 from aaiclick.orchestration.store.moves.queue import make_ready
 from aaiclick.orchestration.store.moves.ripples import settle
@@ -61,11 +62,16 @@ async def _recover(
     causes = {row.id: _cause(row, losses[row.id] if row.id in counted else None, why) for row in rows}
     given_up = [row for row in rows if row.id in counted and losses[row.id] >= losses_max]
     again = [row for row in rows if row not in given_up]
+    lanes = await lanes_after(session, [row for row in rows if row.id in counted], failed=True)
+    lane_of = {row.id: lanes.get(row.id, row.lane) for row in rows}
     freed = {"worker_id": None, "started_at": None}
     await move_each(
         session,
         ("recover", "retry"),
-        [(row, {**freed, "epoch": row.epoch + 1, "lost_count": losses[row.id]}) for row in again],
+        [
+            (row, {**freed, "epoch": row.epoch + 1, "lost_count": losses[row.id], "lane": lane_of[row.id]})
+            for row in again
+        ],
         now,
         why,
     )
@@ -73,7 +79,10 @@ async def _recover(
     await move_each(
         session,
         ("recover", "give_up"),
-        [(row, {**ended, "lost_count": losses[row.id], "error": causes[row.id]}) for row in given_up],
+        [
+            (row, {**ended, "lost_count": losses[row.id], "error": causes[row.id], "lane": lane_of[row.id]})
+            for row in given_up
+        ],
         now,
         why,
     )

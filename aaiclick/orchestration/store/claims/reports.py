@@ -16,6 +16,7 @@ from aaiclick.orchestration.store.claim_ends import complete_claims, end_claims
 from aaiclick.orchestration.store.claims.expectations import note_unmet
 from aaiclick.orchestration.store.claims.stale_reports import Refused, answer_stale, digest_of
 from aaiclick.orchestration.store.dialects.contract import EndedTask
+from aaiclick.orchestration.store.moves.affinity import lanes_after
 from aaiclick.orchestration.store.moves.queue import make_ready
 from aaiclick.orchestration.store.moves.ripples import settle
 from aaiclick.orchestration.store.object_tables.cache_entries import Made, bound, remember
@@ -116,17 +117,19 @@ async def _fail(
     again: list[tuple[Row[Any], dict[str, Any]]] = []
     given_up: list[tuple[Row[Any], dict[str, Any]]] = []
     left_out = [(row, _left_out(row, said[row.id], now)) for row in rows if said[row.id].skipped]
+    lanes = await lanes_after(session, [row for row in rows if not said[row.id].skipped], failed=True)
     receipt.accepted |= {(row.id, said[row.id].epoch) for row in rows}
     for row in rows:
         failure = said[row.id]
         if failure.skipped:
             continue
+        lane = {"lane": lanes.get(row.id, row.lane)}
         match _verdict(row, failure, draw()):
             case Retry(delay_s):
-                again.append((row, _another_attempt(row, failure, now, delay_s)))
+                again.append((row, _another_attempt(row, failure, now, delay_s) | lane))
                 receipt.due_s = delay_s if receipt.due_s is None else min(receipt.due_s, delay_s)
             case GiveUp():
-                given_up.append((row, _no_more(row, failure, now)))
+                given_up.append((row, _no_more(row, failure, now) | lane))
                 if row.critical:
                     errors.setdefault(row.job_id, failure.error)
     await move_each(session, ("fail", "retry"), again, now)

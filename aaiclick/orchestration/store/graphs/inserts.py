@@ -21,6 +21,7 @@ from aaiclick.orchestration.rules.naming.hints import ENDED, READY
 from aaiclick.orchestration.rules.triggers import When
 from aaiclick.orchestration.rules.values.reference_marks import marks_of, mentions_objects
 from aaiclick.orchestration.store.graphs import new_rows
+from aaiclick.orchestration.store.moves.affinity import bring_near
 from aaiclick.orchestration.store.moves.facts import told_of
 from aaiclick.orchestration.store.moves.ripples import spread
 from aaiclick.orchestration.store.object_tables.inputs import pin_inputs
@@ -105,6 +106,10 @@ async def insert_graph(session: Session, submission: Submission, plan: Plan, now
         for task in submission.tasks
         if not plan.task_unmet[task.id] and task.id not in plan.doomed and task.id not in plan.unneeded
     ]
+    after = {next_id for _, next_id in plan.met}
+    changed = await bring_near(session, {task.id: task.lane for task in free if task.id in after})
+    for task in free:
+        task.lane = changed.get(task.id, task.lane)
     await session.insert(ready, [new_rows.ready_row(task, submission.job_id) for task in free])
     if free:
         session.hints.add(READY)

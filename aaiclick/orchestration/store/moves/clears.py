@@ -31,6 +31,7 @@ from aaiclick.orchestration.rules.states import (
 )
 from aaiclick.orchestration.rules.triggers import Standing, When
 from aaiclick.orchestration.store.claim_ends import end_claims
+from aaiclick.orchestration.store.moves.affinity import bring_near, change_lanes, lanes_after
 from aaiclick.orchestration.store.moves.clear_inputs import find_to_clear, pin_again
 from aaiclick.orchestration.store.moves.dependency_states import read_edges_into, read_standings
 from aaiclick.orchestration.store.moves.downstream import Downstream, find_downstream
@@ -253,6 +254,7 @@ class _Clearing:
         await self._open_gates()
         await self._write_groups()
         cleared.reactivated = await self._write_job(now, reserved_for)
+        await self._change_lanes()
         await make_ready(self.session, sorted(self.downstream.tasks))
         found = {row.id: self.waits.doomed_by(row.id, row.group_id) for row in self.rows}
         doomed = {task: previous for task, previous in found.items() if previous is not None}
@@ -280,6 +282,19 @@ class _Clearing:
             await session.run(update(tasks).where(which).values(**new))
         again = session.any_of(dependencies.c.previous_id, sorted([*self.downstream.tasks, *self.downstream.reopened]))
         await session.run(update(dependencies).where(again, dependencies.c.met.is_(True)).values(met=False))
+
+    async def _change_lanes(self) -> None:
+        """Let the tasks change to lanes that name the node of their last attempt, and of inputs that are complete.
+
+        Where an attempt failed, its lane names that already; one that was stopped has not failed.
+        """
+        ran = [row for row in self.rows if row.worker_id is not None and row.status not in FAILED_TASK]
+        stopped = [row for row in ran if row.status != TaskStatus.COMPLETED]
+        lane_of = {row.id: row.lane for row in self.rows}
+        changed = await lanes_after(self.session, [row for row in ran if row not in stopped], failed=False)
+        changed |= await lanes_after(self.session, stopped, failed=None)
+        await change_lanes(self.session, changed)
+        await bring_near(self.session, lane_of | changed)
 
     async def _reserved_for(self) -> int:
         """Return the worker for which the tasks are reserved; 0 for all.

@@ -16,6 +16,7 @@ from sqlalchemy import Integer, Row, Select, bindparam, delete, select, update
 from aaiclick.orchestration.rules.states import COMPLETE_TASK, TASK_MOVES, TaskStatus
 from aaiclick.orchestration.rules.triggers import ONE, Fate, When, learn
 from aaiclick.orchestration.store.dialects.contract import Dialect, EndedTask
+from aaiclick.orchestration.store.moves.affinity import ready_near_inputs
 from aaiclick.orchestration.store.moves.counters import lock_gated, shift
 from aaiclick.orchestration.store.moves.early_endings import stop_job
 from aaiclick.orchestration.store.moves.facts import (
@@ -32,7 +33,7 @@ from aaiclick.orchestration.store.moves.facts import (
     postpone,
 )
 from aaiclick.orchestration.store.moves.failure_causes import error_of, explain, find_causes_before, first_errors
-from aaiclick.orchestration.store.moves.queue import leave_delay, make_ready
+from aaiclick.orchestration.store.moves.queue import leave_delay
 from aaiclick.orchestration.store.object_tables.references import free_pins
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import dependencies, groups, ripples, tasks
@@ -281,8 +282,8 @@ async def _write_tasks(session: Session, told: set[int], targets: Targets, tally
         facts = {"awaited_count": awaited, "amiss": amiss}
         await session.run(update(tasks).where(session.any_of(tasks.c.id, ids)).values(**facts))
     ends = doomed | unneeded
-    free = [row.id for row in locked if less[row.id] and row.unmet_count == less[row.id] and row.id not in ends]
-    await make_ready(session, free)
+    free = [row for row in locked if less[row.id] and row.unmet_count == less[row.id] and row.id not in ends]
+    await ready_near_inputs(session, free)
     return await _end([row for row in locked if row.id in ends], doomed, session, tally)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Row, Select, func, select
 
 from aaiclick.orchestration.models.node_info import NodeInfo
-from aaiclick.orchestration.rules.nodes import NodeState, status_of
+from aaiclick.orchestration.rules.nodes import NodeState, NodeStatus, status_of
 from aaiclick.orchestration.rules.states import WorkerStatus
 from aaiclick.orchestration.store.definitions.fleet_tables import nodes
 from aaiclick.orchestration.store.session import Session
@@ -45,6 +45,12 @@ async def list_nodes(
     if after is not None:
         choice = choice.where(nodes.c.name > after)
     return await _read(session, choice)
+
+
+async def open_nodes(session: Session, limit: int) -> list[NodeInfo]:
+    """Return the nodes that are open and have a live worker."""
+    found = await list_nodes(session, state=NodeState.OPEN, limit=limit)
+    return [node for node in found if node.status != NodeStatus.DEAD]
 
 
 async def _read(session: Session, choice: Select[Any]) -> list[NodeInfo]:

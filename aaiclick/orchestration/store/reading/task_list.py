@@ -9,12 +9,11 @@ from sqlalchemy import ColumnElement, func, select, tuple_
 
 from aaiclick.orchestration.models import Task
 from aaiclick.orchestration.rules.lanes import KnownLanes
-from aaiclick.orchestration.rules.nodes import NodeState, NodeStatus
 from aaiclick.orchestration.rules.placement import misses
 from aaiclick.orchestration.rules.states import TaskStatus
 from aaiclick.orchestration.rules.validation import like_pattern
 from aaiclick.orchestration.store.definitions.fleet_tables import lanes, nodes
-from aaiclick.orchestration.store.reading.nodes import list_nodes
+from aaiclick.orchestration.store.reading.nodes import open_nodes
 from aaiclick.orchestration.store.reading.ready_lanes import find_lanes
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import claims, ready, tasks, workers
@@ -97,11 +96,7 @@ async def list_blocked(
 
 
 async def _blocked_lanes(session: Session, known: KnownLanes) -> list[int]:
-    there = [
-        node
-        for node in await list_nodes(session, limit=NODES_MAX)
-        if node.state == NodeState.OPEN and node.status != NodeStatus.DEAD
-    ]
+    there = await open_nodes(session, NODES_MAX)
     waiting = [head.lane for head in await find_lanes(session, 0)]
     for row in await session.rows(select(lanes.c.id, lanes.c.needs).where(session.any_of(lanes.c.id, waiting))):
         if row.id not in known.needs:

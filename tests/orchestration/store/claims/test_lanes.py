@@ -13,8 +13,8 @@ from aaiclick.orchestration.rules.lanes import PLAIN
 from aaiclick.orchestration.rules.retries import RetryPolicy
 from aaiclick.orchestration.store import workers as worker_sessions
 from aaiclick.orchestration.store.claims import recoveries
-from aaiclick.orchestration.store.claims.lanes import intern_lanes
 from aaiclick.orchestration.store.definitions.fleet_tables import lanes
+from aaiclick.orchestration.store.lanes import intern_lanes
 from aaiclick.orchestration.store.moves import queue, repairs
 from aaiclick.orchestration.store.reading.pending import read_facts
 from aaiclick.orchestration.store.session import Session
