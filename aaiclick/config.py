@@ -294,12 +294,11 @@ class _Servers(TypedDict):
 
 def _servers(reader: _Reader) -> _Servers:
     """Return what is set for our server, and for the Redis beside it."""
-    prefix = BY_NAME["AAICLICK_REDIS_PREFIX"]
     return _Servers(
         server_url=reader.take("AAICLICK_SERVER_URL", read_web_address) or "",
         server_hosts=reader.take("AAICLICK_SERVER_HOSTS", read_hosts) or (),
         redis_url=reader.take("AAICLICK_REDIS_URL", lambda each, text: read_redis_url(each.name, text)) or "",
-        redis_prefix=reader.take(prefix.name, read_redis_prefix) or prefix.default,
+        redis_prefix=reader.take("AAICLICK_REDIS_PREFIX", read_redis_prefix) or "stream:orchestrator:",
         redis_ingest=_redis_ingest(reader),
         claim_idle_ms=reader.whole("ORCH_CLAIM_IDLE_MS"),
     )
