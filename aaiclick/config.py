@@ -31,13 +31,13 @@ from aaiclick.config_values import (
     read_prefixes,
     read_preservation_mode,
     read_quoted,
+    read_redis,
     read_redis_prefix,
     read_server,
     read_servers,
     read_web_address,
 )
 from aaiclick.errors import ConfigError, ConfigErrors
-from aaiclick.redis_urls import read_redis_url
 from aaiclick.urls import Place, did_you_mean, mask_url, read_ch_url, read_sql_url, shown, sqlite_file, sqlite_url
 from aaiclick.urls import read_cluster as cluster_name
 
@@ -297,7 +297,7 @@ def _servers(reader: _Reader) -> _Servers:
     return _Servers(
         server_url=reader.take("AAICLICK_SERVER_URL", read_web_address) or "",
         server_hosts=reader.take("AAICLICK_SERVER_HOSTS", read_hosts) or (),
-        redis_url=reader.take("AAICLICK_REDIS_URL", lambda each, text: read_redis_url(each.name, text)) or "",
+        redis_url=reader.take("AAICLICK_REDIS_URL", read_redis) or "",
         redis_prefix=reader.take("AAICLICK_REDIS_PREFIX", read_redis_prefix) or "stream:orchestrator:",
         redis_ingest=_redis_ingest(reader),
         claim_idle_ms=reader.whole("ORCH_CLAIM_IDLE_MS"),

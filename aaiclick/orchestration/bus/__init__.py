@@ -5,7 +5,6 @@ from __future__ import annotations
 from aaiclick.config import settings
 from aaiclick.orchestration.bus.contract import Bus
 from aaiclick.orchestration.bus.local import LocalBus
-from aaiclick.orchestration.bus.postgres import PostgresBus
 from aaiclick.orchestration.bus.sockets import SocketBus
 from aaiclick.urls import sqlite_file
 
@@ -24,6 +23,8 @@ def open_bus(url: str) -> Bus:
 
         return RedisBus(url, settings().redis_url, settings().redis_prefix)
     if url.startswith("postgresql"):
+        from aaiclick.orchestration.bus.postgres import PostgresBus  # here, for the same reason
+
         return PostgresBus(url)
     file = sqlite_file(url)
     if file is None or not file.is_absolute() or ":memory:" in url or "mode=memory" in url:

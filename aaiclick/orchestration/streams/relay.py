@@ -198,7 +198,8 @@ class Relay:
             "attempts": await self._attempts(client, key, stream.group, entry_id),
             "last_error": mask_secrets(said(error)),
         }
-        async with client.pipeline(transaction=True) as both:
+        async with client.pipeline(transaction=True) as opened:
+            both: Any = opened  # its commands are queued, and not awaited
             both.xadd(f"{self._prefix}dlq", letter, maxlen=DEAD_KEPT, approximate=True)
             both.xack(key, stream.group, entry_id)
             await both.execute()

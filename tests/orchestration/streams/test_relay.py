@@ -37,7 +37,7 @@ class Stage:
         self.relay = relay(url, prefix)
 
     async def add(self, stream: str = "inference_jobs", **fields: Any) -> None:
-        plain = {name: json.dumps(value) if name == "payload" else value for name, value in fields.items()}
+        plain: Any = {name: json.dumps(value) if name == "payload" else value for name, value in fields.items()}
         await self.client.xadd(self.prefix + stream, plain)
 
     async def read(self) -> None:
