@@ -23,7 +23,8 @@ FLEET: tuple[Setting, ...] = (
         "AAICLICK_API_TOKEN",
         "api_token",
         "none",
-        "The token with which the servers in AAICLICK_COORDINATOR_URL and AAICLICK_API_URL are asked.",
+        "The token with which the servers in AAICLICK_COORDINATOR_URL and AAICLICK_API_URL are asked, and what a"
+        " replica copies.",
         "a token as `aaiclick token create` shows it",
     ),
     Setting("AAICLICK_API_CERT", "api_cert", "none", "This machine's certificate and key, in one file.", "a file"),

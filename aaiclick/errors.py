@@ -82,6 +82,13 @@ class CoordinatorUnreachable(BackendUnreachable):
     """Cannot reach the coordinator at {url}: {cause}. Check that its server runs, and the address and the token."""
 
 
+class CoordinatorAway(CoordinatorUnreachable):
+    """{what} is known to the coordinator at {coordinator}, which cannot be reached: {cause}.
+
+    The copy here is {age_s} s old.
+    """
+
+
 class LogsUnreachable(BackendUnreachable):
     """Cannot reach the logs in {place}: {cause}. Check that the store answers, and AAICLICK_LOG_STORE."""
 
@@ -100,6 +107,24 @@ class ServerUnreachable(BackendUnreachable):
 
 class ServerBusy(AaiclickError):
     """The server at {url} is busy: {cause} Try again later."""
+
+    exit_code = 6
+
+
+class ReadOnlyReplica(AaiclickError):
+    """This server is a replica, which only reads: send {method} {path} to the coordinator at {coordinator}."""
+
+    exit_code = 6
+
+
+class NotYetHere(AaiclickError):
+    """Event {min_seq} is not here: the newest one is {as_of_seq}, as of {lag_ms} ms ago. {hint}"""
+
+    exit_code = 6
+
+
+class ReplicaNotReady(AaiclickError):
+    """This replica has not copied the coordinator at {coordinator} yet: {cause}. Try again later."""
 
     exit_code = 6
 

@@ -26,8 +26,8 @@ from aaiclick.config import reset_settings
 from aaiclick.orchestration.access.tokens import create_token
 from aaiclick.orchestration.coordinator.http.calls import Calls
 from aaiclick.orchestration.coordinator.http.client import HttpCoordinator
-from aaiclick.orchestration.coordinator.http.connection import Address
 from aaiclick.orchestration.models.node_info import NodeDescription
+from aaiclick.server_address import Address
 from benchmarks.remote_workers import started
 from benchmarks.setting import fresh_database, machine
 

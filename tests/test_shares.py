@@ -3,23 +3,76 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tests.support import cpu_times, shares
 
-
-def test_shares_take_equally_long_and_lack_nothing() -> None:
-    files = {f"test_{number}.py": float(number) for number in range(1, 60)}
-    found = shares.shares(4, files)
-    assert sorted(file for share in found for file in share) == sorted(files)
-    first, *others = (sum(files[file] for file in share) for share in found)
-    assert max(others) - min(others) <= 2
-    assert max(others) - first == pytest.approx(shares.FIRST_HAS_S, abs=2)
+pytest_plugins = "pytester"
 
 
-def test_every_file_of_tests_is_in_a_share() -> None:
+FILES = {
+    "tests/test_one.py": "def test_a(): pass\ndef test_b(): pass",
+    "tests/below/conftest.py": "import pytest\n@pytest.fixture\ndef here(): return 1",
+    "tests/below/test_two.py": "def test_c(here): assert here == 1",
+    "tests/below/test_three.py": "def test_d(here): assert here == 2",
+    "tests/test_four.py": "import nothing_of_this_name",
+}
+
+
+@pytest.fixture
+def queue(pytester: pytest.Pytester) -> Path:
+    for name, text in FILES.items():
+        place = pytester.path / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(text)
+    return pytester.path / "queue"
+
+
+def run(pytester: pytest.Pytester, queue: Path, *names: str) -> pytest.RunResult:
+    queue.write_text("".join(f"tests/{name}.py\n" for name in names))
+    return pytester.runpytest_inprocess(
+        "-p", "no:cacheprovider", "-p", "no:asyncio", plugins=[shares.Taking(queue, pytester.path / "tests")]
+    )
+
+
+def test_files_are_run_in_the_order_of_the_queue_with_what_folders_define(
+    pytester: pytest.Pytester, queue: Path
+) -> None:
+    done = run(pytester, queue, "below/test_two", "test_one")
+    done.assert_outcomes(passed=3)
+    done.stdout.fnmatch_lines(["tests/below/test_two.py .*", "tests/test_one.py ..*"])
+    assert (done.ret, queue.read_text()) == (0, "")
+
+
+def test_what_fails_or_cannot_be_imported_fails_the_run_and_the_rest_runs(
+    pytester: pytest.Pytester, queue: Path
+) -> None:
+    done = run(pytester, queue, "test_four", "below/test_three", "test_one")
+    done.assert_outcomes(passed=2, failed=1, errors=1)
+    assert done.ret == 1
+
+
+def test_who_finds_nothing_left_has_not_failed(pytester: pytest.Pytester, queue: Path) -> None:
+    assert run(pytester, queue).ret == 0
+
+
+def test_each_file_is_taken_once(tmp_path: Path) -> None:
+    queue, names = tmp_path / "queue", [f"test_{number}.py" for number in range(200)]
+    queue.write_text("".join(f"{name}\n" for name in names))
+    with ThreadPoolExecutor(8) as pool:
+        taken = list(pool.map(shares.take, [queue] * 201))
+    assert sorted(filter(None, taken)) == sorted(names)
+    assert taken.count(None) == 1
+
+
+def test_the_longest_come_first() -> None:
+    assert shares.longest_first({"a": 1.0, "c": 2.0, "b": 2.0}) == ["b", "c", "a"]
+
+
+def test_every_file_of_tests_is_in_the_queue() -> None:
     files = shares.files_of_tests([shares.ROOT / "tests"], {"tests/test_shares.py": 7.5})
     assert files["tests/test_shares.py"] == 7.5
     assert set(files) == {

@@ -79,6 +79,8 @@ TRIED_IN: dict[str, str] = {
     "aaiclick/orchestration/store/connecting.py": "tests/migrations/test_connecting.py",
     "aaiclick/orchestration/store/schema.py": "tests/migrations/test_schema.py",
     "aaiclick/server/node/verbs.py": "tests/server/node/test_road.py",
+    "aaiclick/orchestration/store/replicas/": "tests/server/replicas/test_feeder.py",
+    "aaiclick/server/replicas/": "tests/server/replicas/test_doors.py",
     "aaiclick/representations/": "tests/stories/test_one_view.py",
 }
 

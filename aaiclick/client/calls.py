@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from aaiclick import __version__
-from aaiclick.client.addresses import API, Address, secured
 from aaiclick.client.exchanges import Exchange
 from aaiclick.client.networks import Network, NoConnection, Wire, said
 from aaiclick.client.refusals import error_of
+from aaiclick.client.tls import secured
 from aaiclick.errors import AaiclickError, ConfigError, ServerBusy, ServerUnreachable
+from aaiclick.server_address import API, Address
 
 PAUSE_S_MIN, PAUSE_S_MAX = 0.1, 5.0
 """The pauses between repeated requests: each is about twice as long as the one before."""
@@ -35,10 +36,6 @@ class Answered(NamedTuple):
     status: int
     headers: dict[str, str]
     body: bytes
-
-    def json(self) -> Any:
-        """Return the body as JSON has it."""
-        return json.loads(self.body)
 
 
 class Calls:

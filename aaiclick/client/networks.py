@@ -15,7 +15,7 @@ import time
 from collections.abc import AsyncGenerator, Coroutine, Iterator
 from typing import Any, Protocol, TypeVar
 
-from aaiclick.client.addresses import Address
+from aaiclick.server_address import Address
 
 T = TypeVar("T")
 

@@ -32,9 +32,7 @@ def error_of(status: int, body: bytes, url: str) -> AaiclickError:
     told = _problem(body)
     where: dict[str, Any] = {"status": status, "url": url}
     if told is None:
-        cause = f"it answered {status} with what is no problem document: {_start_of(body)}"
-        hint = "Check that the address is that of an aaiclick server."
-        return errors.ServerFault(cause=cause, hint=hint, **where)
+        return _no_server_of_ours("problem document", status, body, url)
     detail = str(told.get("detail") or told.get("title") or f"It answered {status}.")
     kind = _kind(str(told.get("type", "")).rpartition(":")[2]) or BY_STATUS.get(status)
     if kind is None or (status >= 500 and kind in (AaiclickError, errors.ServerFault)):
@@ -45,10 +43,27 @@ def error_of(status: int, body: bytes, url: str) -> AaiclickError:
     return kind.retold(detail, **(facts | where | {"errors": told.get("errors") or []}))
 
 
+def data_of(status: int, body: bytes, url: str) -> dict[str, Any]:
+    """Return the data of an answer of success; raise ServerFault if it is none of ours, as of another server's page."""
+    try:
+        told = json.loads(body)
+    except (ValueError, RecursionError):
+        told = None
+    if not isinstance(told, dict):
+        raise _no_server_of_ours("JSON object", status, body, url)
+    return told
+
+
+def _no_server_of_ours(wanted: str, status: int, body: bytes, url: str) -> errors.ServerFault:
+    cause = f"it answered {status} with what is no {wanted}: {_start_of(body)}"
+    hint = "Check that the address is that of an aaiclick server."
+    return errors.ServerFault(cause=cause, hint=hint, status=status, url=url)
+
+
 def _problem(body: bytes) -> dict[str, Any] | None:
     try:
         told = json.loads(body)
-    except ValueError:  # also what is no UTF-8
+    except (ValueError, RecursionError):  # also what is no UTF-8
         return None
     return told if isinstance(told, dict) and ("detail" in told or "title" in told) else None
 

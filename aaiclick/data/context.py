@@ -23,6 +23,7 @@ from aaiclick.data.objects import Object
 from aaiclick.data.provenance.operation_log import Oplog
 from aaiclick.data.query.record_paths import with_paths
 from aaiclick.data.query.relations import Relation, own_columns
+from aaiclick.data.tables.carried_schemas import FIXED
 from aaiclick.data.tables.creation import exposed, new_table
 from aaiclick.data.tables.lifetimes import Keeper, Lifetime, directory_of, drop, make_anew, new_mark, swept
 from aaiclick.data.tables.refresh import Refresh
@@ -81,6 +82,8 @@ class Context:
         """Written into the comment of each table that the context makes."""
         self.referred: set[object] = set()
         """Keepers of tables that written references name, as in a task's arguments; held until the context ends."""
+        self.fixed: set[str] = set()
+        """Tables that references say do not change any more: nothing is inserted into them."""
         self.expected: list[tuple[str, str]] = []
         """Unmet expectations: the outcome (expect_failed or expect_warned), and what was found."""
         self._names = TemporaryNames()
@@ -258,6 +261,7 @@ class Context:
         left = [table for table in dict.fromkeys(map(table_in, references)) if table not in carried]
         found = await locate_all(self.client, left) if left else {}
         found |= {table: Located(table, schema) for table, schema in carried.items()}
+        self.fixed.update(table_in(each) for each in references if each.get(FIXED))
         return [_opened(self, reference, found.get(table_in(reference))) for reference in references]
 
     async def list_objects(self) -> list[str]:

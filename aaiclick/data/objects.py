@@ -65,6 +65,7 @@ class Object(Windowed):
         becomes None, where its type allows it. A repeated `token` inserts nothing. NaN of pandas becomes None where the
         column can hold it; `nan_to_null` sets one rule for all values.
         """
+        self._check_open()
         added = 0
         for number, value in enumerate(values):
             mark = f"{token}.{number}" if token and number else token  # each value is an insert with a token of its own
@@ -76,10 +77,12 @@ class Object(Windowed):
 
         The options are those of `create_object_from_file`, without a name; otherwise it works as `insert`.
         """
+        self._check_open()
         return await self._context.insert_from("insert_from_file", self, path, given)
 
     async def insert_from_url(self, url: str, **given: Unpack[UrlOptions]) -> int:
         """Insert the rows at an address; the options are those of `create_object_from_url`, without a name."""
+        self._check_open()
         return await self._context.insert_from("insert_from_url", self, url, given)
 
     async def upsert(
@@ -101,6 +104,12 @@ class Object(Windowed):
             rule = "it has no name, and only Objects with a name have versions"
             raise InputError(field="upsert", value=self.table, rule=rule, hint="Give it a name with materialize(name).")
         return await self._put_in(Given(rows, key, order_by, token, keep, nan_to_null))
+
+    def _check_open(self) -> None:
+        """Raise InputError if the Object is a result that is remembered for other runs."""
+        if self.table in self._context.fixed:
+            rule = "it is a remembered result, which others are given too"
+            raise InputError(field="insert", value=self.table, rule=rule, hint="Insert into a copy: await obj.copy()")
 
     async def _insert(self, value: Any, token: str | None, nan_to_null: bool | None) -> int:
         if version_in(self.table) is None:

@@ -15,7 +15,7 @@ from aaiclick.data.frames import Frame
 from aaiclick.data.query.expressions import Column, Expression, Key, Member, One, Raw, walk
 from aaiclick.data.query.record_paths import with_paths
 from aaiclick.data.query.relations import Filter, Project, Relation, Slice, Sort, Table, own_columns
-from aaiclick.data.tables.carried_schemas import CARRIED, may_carry
+from aaiclick.data.tables.carried_schemas import CARRIED, FIXED, may_carry
 from aaiclick.data.typing.schema import Schema, Shape, schema_of_json
 from aaiclick.data.verbs.operands import Bound, bind, check_columns, check_count, sorting
 from aaiclick.data.verbs.or_where import any_of
@@ -146,7 +146,8 @@ class Windowed(Frame):
         """
         _ = self._context.client  # raises StaleObject
         self._context.referred.add(self._table.keeper)
-        return reference_of(self._table, self._window, self._shape)
+        found = reference_of(self._table, self._window, self._shape)
+        return found | {FIXED: True} if self.table in self._context.fixed else found
 
     def __aaiclick_reference__(self) -> dict[str, Any]:
         """Return the reference as tasks carry it: with the schema, if that is small and never changes."""

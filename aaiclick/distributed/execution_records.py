@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from aaiclick.distributed.task_managers import DistributedTaskManager, TaskId, id_of
-from aaiclick.errors import Conflict
+from aaiclick.errors import ClaimLost, Conflict
 from aaiclick.orchestration.execution.runs.runner import run_claim
 from aaiclick.orchestration.models import Failure
 from aaiclick.orchestration.rules.values.encoding import decode_value
@@ -43,7 +43,8 @@ async def list_records(manager: DistributedTaskManager, task_id: TaskId) -> list
 async def execute_with_idempotency(manager: DistributedTaskManager, task_id: TaskId, node_id: str) -> Any:
     """Return the result of a task: the remembered one if it has completed, else that of a run in this process.
 
-    Raise Conflict if the task is leased to others, waits for something, or if its run fails.
+    Raise Conflict if the task is leased to others, waits for something, or if its run fails; ClaimLost if the lease
+    ended before the report, so that others run the task.
     """
     task = await manager.get_task(task_id)
     for record in await list_records(manager, task_id):
@@ -54,7 +55,9 @@ async def execute_with_idempotency(manager: DistributedTaskManager, task_id: Tas
         cause = "it is not ready, or it is leased"
         raise Conflict(what=f"Task {task.id}", verb="executed", cause=cause, hint="Ask again later.")
     report = await run_claim(lease.claim)
-    await (await manager.coordinator()).report(lease.claim.worker_id, [report])
+    receipt = await (await manager.coordinator()).report(lease.claim.worker_id, [report])
+    if (report.task_id, report.epoch) not in receipt.accepted:
+        raise ClaimLost(task_id=report.task_id, epoch=report.epoch, move="report")
     if isinstance(report, Failure):
         raise Conflict(what=f"Task {task.id}", verb="executed", cause=report.error, hint="")
     return decode_value(report.result_json)

@@ -146,11 +146,11 @@ async def _body(reader: asyncio.StreamReader, headers: Message, bytes_max: int) 
     if length.isascii() and length.isdigit():
         _check_size(int(length), bytes_max)
         return await reader.readexactly(int(length))
-    found = b""
+    found = bytearray()
     while chunk := await reader.read(HEAD_BYTES_MAX):
         found += chunk
         _check_size(len(found), bytes_max)
-    return found
+    return bytes(found)
 
 
 async def _chunks(reader: asyncio.StreamReader, bytes_max: int) -> bytes:

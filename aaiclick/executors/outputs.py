@@ -21,7 +21,7 @@ class Output:
 
     def __init__(self, wanted: ResultOf) -> None:
         self._wanted = wanted
-        self._kept = b""
+        self._kept = bytearray()
         self._size = 0
 
     def take(self, chunk: bytes) -> None:
@@ -31,7 +31,8 @@ class Output:
             if self._size <= settings().blob_bytes_max:
                 self._kept += chunk
         elif self._wanted != "none":
-            self._kept = _last_lines(self._kept + chunk)
+            self._kept += chunk
+            _leave_last_lines(self._kept)
 
     def result(self) -> object:
         limit = settings().blob_bytes_max
@@ -46,10 +47,10 @@ class Output:
         return _read_json(text, "its output") if self._wanted in ("json", "json_line") else text
 
 
-def _last_lines(kept: bytes) -> bytes:
-    """Return the last line, with what follows it: that may be the beginning of the next, or empty."""
+def _leave_last_lines(kept: bytearray) -> None:
+    """Leave the last line, with what follows it: that may be the beginning of the next, or empty."""
     begins = kept.rstrip(b"\r\n").rfind(b"\n") + 1
-    return kept[begins:][-LINE_BYTES_MAX:]
+    del kept[: max(begins, len(kept) - LINE_BYTES_MAX)]
 
 
 def result_in(path: Path, wanted: ResultOf) -> object:

@@ -212,8 +212,10 @@ def _check(method: object, url: object, options: Mapping[str, Any]) -> None:
     if type(timeout_s) not in (int, float) or not 0 < timeout_s <= completion.EVERY_S_MAX:
         _refuse("request_timeout_s", timeout_s, "it must be a number of seconds")
     for field in ("success", "retry_statuses"):
-        statuses = options.get(field)
-        if statuses is not None and not (isinstance(statuses, list | tuple) and all(map(_is_status, statuses))):
+        statuses = options.get(field, ())
+        if statuses is None and field == "success":
+            continue
+        if not (isinstance(statuses, list | tuple) and all(map(_is_status, statuses))):
             _refuse(field, statuses, "it must be a list of statuses from 200 to 599")
     for name, value in (options.get("headers") or {}).items():
         check_header(name, value if isinstance(value, str) else "")

@@ -20,6 +20,9 @@ from aaiclick.orchestration.rules.validation import shorten
 
 Argv = str | Sequence[Any]
 
+GRACE_S_MAX = 3600.0
+"""As long as AAICLICK_CANCEL_GRACE_SECONDS may be."""
+
 
 class ShellOptions(TypedDict, total=False):
     """The options of a command; see docs/guides/executors.md."""
@@ -74,7 +77,7 @@ async def run(
     Raises CommandFailed for an exit code that is not a success; TaskSkipped for one of `skip_codes`.
     """
     codes = ShellOptions(success_codes=success_codes, skip_codes=skip_codes, retry_codes=retry_codes)
-    check_options(argv, {**codes, "result": result, "cpu_s": cpu_s, "memory_mb": memory_mb})
+    check_options(argv, {**codes, "result": result, "cpu_s": cpu_s, "memory_mb": memory_mb, "grace_s": grace_s})
     words = ["/bin/sh", "-c", argv] if isinstance(argv, str) else [_text(word, "argv") for word in argv]
     output = Output(result if result_file is None else "none")
     place = None if cwd is None else _text(cwd, "cwd")
@@ -128,14 +131,21 @@ def check_options(argv: Argv, options: ShellOptions) -> None:
         _refuse("result", result, f"it must be one of {', '.join(get_args(ResultOf))}")
     for field in ("success_codes", "skip_codes", "retry_codes"):
         codes = options.get(field, ())
-        if codes is not None and not (
-            isinstance(codes, list | tuple | set) and all(type(code) is int and -64 <= code <= 255 for code in codes)
-        ):
+        if codes is None and field == "retry_codes":
+            continue
+        if not isinstance(codes, list | tuple | set) or not all(map(_is_code, codes)):
             _refuse(field, codes, "it must be a list of exit codes from 0 to 255, or minus the number of a signal")
+    grace_s = options.get("grace_s")
+    if grace_s is not None and (type(grace_s) not in (int, float) or not 0 <= grace_s <= GRACE_S_MAX):
+        _refuse("grace_s", grace_s, f"it must be a number of seconds from 0 to {GRACE_S_MAX:g}")
     for field in ("cpu_s", "memory_mb"):
         limit = options.get(field)
         if limit is not None and (type(limit) is not int or limit < 1):
             _refuse(field, limit, "it must be a whole number from 1 on")
+
+
+def _is_code(code: object) -> bool:
+    return type(code) is int and -64 <= code <= 255
 
 
 def _environment(given: Mapping[str, object], *, inherit: bool) -> dict[str, str]:

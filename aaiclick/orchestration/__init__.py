@@ -119,7 +119,7 @@ _WHERE = {
     "queries.cached_results": ("clear_cache", "list_cache"),
     "rules.values.registry": ("register_type",),
     "rules.secrets": ("Secret",),
-    "rules.schedules": ("BackfillStatus", "FireOutcome", "MissedRuns", "Overlap", "TimeState"),
+    "rules.schedules.fires": ("BackfillStatus", "FireOutcome", "MissedRuns", "Overlap", "TimeState"),
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
 _ELSEWHERE = {

@@ -118,11 +118,11 @@ from aaiclick.orchestration.rules.pending import Reason as Reason
 from aaiclick.orchestration.rules.placement import PlacementConstraints as PlacementConstraints
 from aaiclick.orchestration.rules.placement import satisfies_placement as satisfies_placement
 from aaiclick.orchestration.rules.retries import RetryPolicy as RetryPolicy
-from aaiclick.orchestration.rules.schedules import BackfillStatus as BackfillStatus
-from aaiclick.orchestration.rules.schedules import FireOutcome as FireOutcome
-from aaiclick.orchestration.rules.schedules import MissedRuns as MissedRuns
-from aaiclick.orchestration.rules.schedules import Overlap as Overlap
-from aaiclick.orchestration.rules.schedules import TimeState as TimeState
+from aaiclick.orchestration.rules.schedules.fires import BackfillStatus as BackfillStatus
+from aaiclick.orchestration.rules.schedules.fires import FireOutcome as FireOutcome
+from aaiclick.orchestration.rules.schedules.fires import MissedRuns as MissedRuns
+from aaiclick.orchestration.rules.schedules.fires import Overlap as Overlap
+from aaiclick.orchestration.rules.schedules.fires import TimeState as TimeState
 from aaiclick.orchestration.rules.secrets import Secret as Secret
 from aaiclick.orchestration.rules.states import PRESERVATION_FULL as PRESERVATION_FULL
 from aaiclick.orchestration.rules.states import PRESERVATION_NONE as PRESERVATION_NONE

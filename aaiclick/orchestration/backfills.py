@@ -15,9 +15,9 @@ from aaiclick.errors import Conflict, InputError
 from aaiclick.orchestration.checks import check_kwargs, find_entrypoint, unexposed
 from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.models import Backfill, RegisteredJob
-from aaiclick.orchestration.rules.cron import find_zone, parse_schedule, with_offset
 from aaiclick.orchestration.rules.naming.untrusted_entrypoints import are_from_outside
-from aaiclick.orchestration.rules.schedules import (
+from aaiclick.orchestration.rules.schedules.cron import find_zone, parse_schedule, with_offset
+from aaiclick.orchestration.rules.schedules.fires import (
     BACKFILL_MAX,
     PARALLEL_MAX,
     TimeState,

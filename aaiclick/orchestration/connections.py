@@ -85,6 +85,18 @@ async def connected() -> AsyncIterator[Database]:
 
 
 @asynccontextmanager
+async def connected_to(database: Database) -> AsyncIterator[None]:
+    """Let everything inside this block use this open database, and close it at the end. No ids can be made in it."""
+    around, opened = _open.get(), _Open(database)
+    _open.set(opened)
+    try:
+        yield
+    finally:
+        _open.set(around)
+        await opened.close()
+
+
+@asynccontextmanager
 async def coordinated() -> AsyncIterator[DirectCoordinator]:
     """Yield the coordinator of the surrounding connection, or of one that is opened for this block."""
     async with _opened() as opened:

@@ -26,12 +26,19 @@ from aaiclick.orchestration.models.node import collector, current_group
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.results.task_results import encode_returned
 from aaiclick.orchestration.rules.cache_policies import CacheMode
-from aaiclick.orchestration.rules.cron import SHOWN, find_zone, next_fires, parse_schedule, previous_fire, with_offset
 from aaiclick.orchestration.rules.lanes import canonical
 from aaiclick.orchestration.rules.naming.untrusted_entrypoints import carried, plain
 from aaiclick.orchestration.rules.options import EntryOptions
 from aaiclick.orchestration.rules.placement import needs_of
-from aaiclick.orchestration.rules.schedules import MISSED_MAX, MISSED_MAX_DEFAULT, MissedRuns, Overlap
+from aaiclick.orchestration.rules.schedules.cron import (
+    SHOWN,
+    find_zone,
+    next_fires,
+    parse_schedule,
+    previous_fire,
+    with_offset,
+)
+from aaiclick.orchestration.rules.schedules.fires import MISSED_MAX, MISSED_MAX_DEFAULT, MissedRuns, Overlap
 from aaiclick.orchestration.rules.validation import NAME_LENGTH_MAX, check_name, check_paging, check_status, shorten
 from aaiclick.orchestration.rules.values.encoding import encode_kwargs
 from aaiclick.orchestration.rules.values.large_values import refuse_large

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NotRequired
 
 from typing_extensions import TypedDict
 
-from aaiclick.representations.fields import Form, Time, facts_of
+from aaiclick.representations.fields import Form, Id, Time, facts_of
 
 if TYPE_CHECKING:
     from aaiclick.orchestration.queries.health import Check, Health
@@ -36,12 +36,22 @@ class ReconcilerAnswer(TypedDict):
     trouble_at: Time | None
 
 
+class ReplicaAnswer(TypedDict):
+    """A read-only copy of a coordinator: up to which event it is there, and how old it may be."""
+
+    coordinator: str
+    is_whole: Annotated[bool, Form(description="Whether the first copy is complete.")]
+    as_of_seq: Annotated[Id, Form(description="All changes up to this event are here.")]
+    lag_ms: Annotated[int | None, Form(description="How old what is here may be, in milliseconds.")]
+
+
 class HealthAnswer(TypedDict):
-    """All checks and their outcomes."""
+    """All checks and their outcomes. `replica`: only of a server that is one."""
 
     ok: bool
     checks: list[CheckAnswer]
     reconcilers: list[ReconcilerAnswer]
+    replica: NotRequired[ReplicaAnswer]
 
 
 class Alive(TypedDict):
@@ -50,11 +60,14 @@ class Alive(TypedDict):
     status: str
 
 
-def health_answer(health: Health) -> HealthAnswer:
-    """Return what was found."""
+def health_answer(health: Health, replica: ReplicaAnswer | None = None) -> HealthAnswer:
+    """Return what was found; `replica`: of a replica."""
     checks = [_check(check) for check in health.checks]
     reconcilers = [facts_of(ReconcilerAnswer, each) for each in health.reconcilers]
-    return HealthAnswer(ok=bool(health), checks=checks, reconcilers=reconcilers)
+    found = HealthAnswer(ok=bool(health), checks=checks, reconcilers=reconcilers)
+    if replica is not None:
+        found["replica"] = replica
+    return found
 
 
 def _check(check: Check) -> CheckAnswer:

@@ -20,7 +20,7 @@ from aaiclick.orchestration.registered_jobs import (
     upsert_registered_job,
 )
 from aaiclick.orchestration.rules.naming.untrusted_entrypoints import plain
-from aaiclick.orchestration.rules.schedules import read_when
+from aaiclick.orchestration.rules.schedules.fires import read_when
 from aaiclick.orchestration.rules.secrets import secrets_in
 from aaiclick.orchestration.rules.validation import check_id, check_name, shorten
 from aaiclick.orchestration.tasks import clear_task

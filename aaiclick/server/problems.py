@@ -42,6 +42,9 @@ STATUS: dict[type[errors.AaiclickError], int] = {
     errors.SchemaError: 503,
     errors.EngineUnavailable: 503,
     errors.TransientStoreError: 503,
+    errors.ReplicaNotReady: 503,
+    errors.NotYetHere: 412,
+    errors.ReadOnlyReplica: 421,
 }
 """Each error is answered as the nearest of its ancestors here."""
 

@@ -13,7 +13,8 @@ from types import FrameType
 import uvicorn
 
 from aaiclick.orchestration.connections import connected
-from aaiclick.server.app import create_app
+from aaiclick.server.app import create_app, create_replica
+from aaiclick.server.replicas.opening import Replicated, check_replicated
 from aaiclick.server.transport.access_log import mask_access_log
 from aaiclick.server.transport.addresses import is_any, listen, refuse_without_token, url_of
 from aaiclick.server.transport.connection_limits import IDLE_S, bounded
@@ -62,19 +63,26 @@ async def serve(
     given: socket.socket | None = None,
     mcp_write: bool | None = None,
     tls: Tls | None = None,
+    replicated: Replicated | None = None,
 ) -> None:
-    """Serve until a signal. `told` hears where, once it listens; `given` is a socket that listens already."""
+    """Serve until a signal. `told` hears where, once it listens; `given` is a socket that listens already.
+
+    `replicated`: what to be a replica of.
+    """
     secured = {} if tls is None else tls.options()
-    async with connected():  # a database that is away or has another schema is told as such: uvicorn would exit with 3
-        pass
-    await refuse_without_token(given.getsockname()[0] if given else host)
+    if replicated is not None:  # its callers always need a token: that of its coordinator
+        await check_replicated(replicated)
+    else:
+        async with connected():  # what is wrong with the database is told as such: uvicorn would exit with 3
+            pass
+        await refuse_without_token(given.getsockname()[0] if given else host)
     listening = given or listen(host, port)
     asyncio.get_running_loop().set_exception_handler(hear_complaints)
     try:
         where = url_of(listening)
         hosts = () if is_any(listening) else (where.removeprefix("http://").rpartition(":")[0].lower(),)
         where = where if tls is None else where.replace("http://", "https://", 1)
-        app = create_app(hosts=hosts, mcp_write=mcp_write)
+        app = create_replica(replicated, hosts=hosts) if replicated else create_app(hosts=hosts, mcp_write=mcp_write)
         config = uvicorn.Config(
             app,
             log_level="info" if verbose else "warning",

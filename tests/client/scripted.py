@@ -6,8 +6,8 @@ import io
 import ssl
 from collections.abc import Sequence
 
-from aaiclick.client.addresses import Address
 from aaiclick.client.networks import NoConnection, Wire
+from aaiclick.server_address import Address
 
 
 class ScriptedWire:

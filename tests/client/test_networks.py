@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from aaiclick.client.addresses import Address, secured
 from aaiclick.client.networks import BlockingNetwork, LoopNetwork, Network, NoConnection, Wire, finished, iterated
+from aaiclick.client.tls import secured
+from aaiclick.server_address import Address
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 KINDS: list[tuple[Callable[[], Network], Run]] = [(BlockingNetwork, finished), (LoopNetwork, asyncio.run)]

@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 from aaiclick import errors
-from aaiclick.client.refusals import error_of
+from aaiclick.client.refusals import data_of, error_of
 from aaiclick.errors import AaiclickError
 from aaiclick.server.problems import problem_of, status_of
 
@@ -65,3 +65,14 @@ def test_a_server_names_no_attributes_of_its_own() -> None:
     }
     found = error_of(404, json.dumps(told).encode(), "http://server")
     assert (found.what, found.exit_code, found.args) == ("z", 3, ("x",))
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[1]", b"null", b"\xff", b"[" * 100_000])
+def test_what_other_servers_answer_is_no_data(body: bytes) -> None:
+    with pytest.raises(errors.ServerFault, match=r"answered 200 with what is no JSON object.* aaiclick server"):
+        data_of(200, body, "u")
+    assert "answered 404 with what is no problem document" in str(error_of(404, body, "u"))
+
+
+def test_data_is_returned_as_it_is() -> None:
+    assert data_of(200, b'{"a": 1}', "u") == {"a": 1}

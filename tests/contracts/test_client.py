@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from aaiclick.client import APIClient, AsyncAPIClient
-from aaiclick.client.addresses import API
 from aaiclick.client.verbs.catalogue import EntryOptions
 from aaiclick.server.app import create_app
 from aaiclick.server.openapi import document
+from aaiclick.server_address import API
 
 WHOLE = document(create_app())
 PROBES = ("/healthz", "/readyz", "/metrics")

@@ -16,7 +16,7 @@ import pytest
 from aaiclick.data.clients import opening
 from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.clients.local import LocalClient
-from aaiclick.data.gateway import Serving, serve_directory
+from aaiclick.data.gateway import Serving, sending, serve_directory
 from aaiclick.errors import DataRefused, DataUnreachable
 
 KINDS = ["embedded", "server", "local"]
@@ -194,6 +194,22 @@ async def test_batches_fail_as_rows_do(client: DataClient) -> None:
     with pytest.raises(DataRefused):
         async for _ in client.batches("SELEC 1"):
             pass
+
+
+async def test_what_fails_after_its_first_rows_is_refused_too(
+    client: DataClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a busy machine, where rows are sent before the error is there."""
+    monkeypatch.setattr(sending, "BUFFER_BYTES", 1)
+    query, settings = "SELECT number, throwIf(number = 3000000, 'mine') FROM numbers(10000000)", {"max_threads": 1}
+    with pytest.raises(DataRefused, match=r"code 395.*mine"):
+        async for _ in client.batches(query, settings):
+            pass
+    for file_format in ("CSV", "ArrowStream"):
+        with pytest.raises(DataRefused, match=r"code 395.*mine"):
+            await client.save(query, file_format, str(tmp_path / "numbers"), settings)
+    assert os.listdir(tmp_path) == []
+    assert list((await client.rows("SELECT 1")).columns[0]) == [1]
 
 
 async def test_an_answer_becomes_a_file(client: DataClient, tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from aaiclick.distributed import (
     PostgreSQLStorage,
     SQLiteStorage,
     TaskManager,
-    create_a2a_server,
 )
 from aaiclick.errors import Conflict, InputError
 
@@ -70,11 +69,3 @@ async def test_with_a_coordinators_address_the_storage_is_not_opened(tmp_path: P
     with pytest.raises(Conflict, match="--coordinator"):
         await manager.list_tasks()
     assert not (tmp_path / "state.db").exists()
-
-
-def test_a_server_is_made_and_a_replica_refused() -> None:
-    assert create_a2a_server().title == "aaiclick"
-    with pytest.raises(Conflict, match="no replicas"):
-        create_a2a_server(mode="distributed_replica", coordinator_url="http://coordinator:8000")
-    with pytest.raises(InputError, match="mode"):
-        create_a2a_server(mode="primary")

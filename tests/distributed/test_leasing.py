@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from aaiclick.distributed import DistributedTaskManager, TaskLease, execute_with_idempotency
+from aaiclick.distributed import DistributedTaskManager, TaskLease, execute_with_idempotency, execution_records
 from aaiclick.distributed.execution_records import list_records
-from aaiclick.errors import Conflict, IdempotencyConflict, SessionOver
+from aaiclick.errors import ClaimLost, Conflict, IdempotencyConflict, SessionOver
 from aaiclick.orchestration import TaskStatus, as_task, create_job
+from aaiclick.orchestration.execution.runs.runner import run_claim
+from aaiclick.orchestration.models import Claim, Report
 from tests.distributed.conftest import HARDWARE, submitted
 from tests.orchestration import sample_flows as flows
 
@@ -91,3 +93,22 @@ async def test_idempotent_execution_retry_with_new_attempt(manager: DistributedT
     await manager.report_completion(task.id, "node-1", 3, again.idempotency_key)
     statuses = [record.status for record in await list_records(manager, task.id)]
     assert statuses == ["failed", "completed"]
+
+
+async def test_a_result_that_nobody_took_is_not_returned(
+    manager: DistributedTaskManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lease ended while the body ran: others run the task, and theirs counts."""
+    (task_id,) = await submitted()
+    await manager.register_node("node-1", HARDWARE)
+
+    async def slow(claim: Claim) -> Report:
+        report = await run_claim(claim)
+        await (await manager.coordinator()).release(claim.worker_id, [claim])
+        return report
+
+    monkeypatch.setattr(execution_records, "run_claim", slow)
+    with pytest.raises(ClaimLost):
+        await execute_with_idempotency(manager, task_id, "node-1")
+    monkeypatch.undo()
+    assert (await manager.get_task(task_id)).status == TaskStatus.PENDING

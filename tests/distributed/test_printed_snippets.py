@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 import aaiclick.distributed as door
+from aaiclick.config import reset_settings
 from aaiclick.distributed import DistributedTaskManager, ExecutionRecord, NodeInfo, PlacementConstraints
 from aaiclick.distributed import satisfies_placement as ours
-from aaiclick.errors import Conflict, InputError
+from aaiclick.errors import InputError
 from tests.distributed.conftest import submitted
 
 LEASE = """
@@ -240,9 +241,13 @@ def test_managers_are_made_as_printed() -> None:
         run(MANAGERS.replace("SQLite", "DuckDB"))
 
 
-def test_a_replica_is_refused() -> None:
-    with pytest.raises(Conflict, match="no replicas"):
-        run(REPLICA)
+def test_a_replica_is_made_as_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its token is that of the settings; what it answers is in tests/server/replicas."""
+    monkeypatch.setenv("AAICLICK_API_TOKEN", "aai_1_x")
+    reset_settings()
+    assert run(REPLICA)["api_replica"].title == "aaiclick"
+    monkeypatch.delenv("AAICLICK_API_TOKEN")
+    reset_settings()
 
 
 def test_the_manager_has_the_eight_methods() -> None:

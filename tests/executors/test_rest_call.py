@@ -143,6 +143,7 @@ def test_a_task_of_a_call_is_made_like_any_other() -> None:
         {"request_timeout_s": 0},
         {"success": [99]},
         {"retry_statuses": "503"},
+        {"retry_statuses": None},
         {"headers": {"X\r\n": "1"}},
         {"poll": {"often": 1}},
         {"poll": {"every_s": 0}},

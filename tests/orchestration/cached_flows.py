@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from aaiclick.data import Object, create_object_from_value
+from aaiclick.errors import InputError
 from aaiclick.orchestration import Cache, TaskResult, get_current_run, job, task
 from aaiclick.orchestration.rules.secrets import Secret
 
@@ -42,6 +43,34 @@ async def total(of: Object) -> int:
 @task
 async def plain_total(of: Object) -> int:
     return int(await of["n"].sum().data())
+
+
+@task
+async def plain_rows(count: int) -> Object:
+    return await create_object_from_value({"n": list(range(count))})
+
+
+@task
+async def adds_row(of: Object, copied: bool = False) -> int:
+    changed = await of.copy() if copied else of
+    await changed.insert({"n": [1000]})
+    return int(await changed["n"].sum().data())
+
+
+@task
+async def handed_on(of: Object) -> list[Any]:
+    return [of, of.view()]
+
+
+@task
+async def adds_row_to_each(of: list[Any]) -> list[str]:
+    refused = []
+    for each in of:
+        try:
+            await each.insert({"n": [1000]})
+        except (InputError, AttributeError) as error:
+            refused.append(type(error).__name__)
+    return refused
 
 
 @task(cache=timedelta(hours=1))

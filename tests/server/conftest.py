@@ -17,7 +17,7 @@ from aaiclick.orchestration.access.tokens import create_token
 from aaiclick.server.app import create_app
 from aaiclick.server.auth.refusals import Refusals
 
-ROLES = ("viewer", "operator", "author", "admin", "worker", "join")
+ROLES = ("viewer", "operator", "author", "admin", "worker", "join", "replica")
 FLOWS = "tests.orchestration.sample_flows"
 
 

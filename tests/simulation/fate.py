@@ -15,10 +15,15 @@ from aaiclick.orchestration.store.retention.table_ages import mark_expired
 from aaiclick.orchestration.store.workers import drain_worker
 from tests.simulation.checks import AT_REST, broken
 from tests.simulation.engine import left_over
+from tests.simulation.faulty import Call, stale_beat
 from tests.simulation.graphs import Graphs
-from tests.simulation.host import Call, Host, stale_beat
+from tests.simulation.host import Host
+from tests.simulation.network import Network
 from tests.simulation.places import Operator
+from tests.simulation.promptness import Promptness
+from tests.simulation.remote_hosts import RemoteHost
 from tests.simulation.schedules import Schedules, missing
+from tests.simulation.server_deeds import ServerDeeds
 from tests.simulation.state import Away, SimulatedDatabase
 from tests.simulation.world import World
 
@@ -37,6 +42,7 @@ class Client:
 
     name = "client"
     can_die = False
+    distance = 1.0
     worker_id = None
 
     def die(self) -> None:
@@ -54,7 +60,7 @@ class Fate:
         self.graphs = Graphs(world.dice, world.lanes, is_placed=world.weather.placed)
         self.born = 0
         self.everyone: list[Host] = []
-        base = {
+        base: dict[Deed, float] = {
             self.submit: 1.5,
             self.extend: 2.0,
             self.clear: 3.0,
@@ -77,6 +83,9 @@ class Fate:
         operator = Operator(self)
         if world.weather.placed:
             base |= {operator.close_or_open: 2.0, operator.empty: 0.5, operator.remove: 1.0}
+        if world.weather.remote:
+            world.network = Network(world)
+            base |= ServerDeeds(self, world.network).rates()
         self.weights: dict[Deed, float] = {deed: rate * self.dice.choice([0, 1, 1, 3]) for deed, rate in base.items()}
         self.weights |= {deed: 5.0 for deed in base if deed.__name__ in world.weather.favours}
         self.weights |= {deed: 0.0 for deed in base if deed.__name__ in world.weather.spares}
@@ -110,6 +119,8 @@ class Fate:
         world = self.world
         world.is_calm, world.is_away = True, False
         world.note("fate", "calm from now on")
+        if world.network is not None:
+            world.network.heal()
         for host in self.everyone:
             host.worker.lanes = None if world.weather.placed else world.lanes
             host.go_on(host.work)
@@ -119,12 +130,15 @@ class Fate:
             await asyncio.sleep(65.0)  # a minute without faults
             await self.try_to(self.schedules.end)
         until = world.loop.time() + CALM_S_MAX
+        prompt = Promptness(world)
         while left := [*broken(world.state, AT_REST), *still_held(world)]:
             if world.is_over:
                 return
             if world.loop.time() > until:
                 world.fail(f"everything ends: not after {CALM_S_MAX:.0f} s: {'; '.join(left)}")
                 return
+            for late in prompt.look() if world.network is not None and not world.weather.placed else ():
+                world.fail(late)
             await self.more_hosts(calm=not world.hosts)
             await asyncio.sleep(1.0)
         for time in missing(world):
@@ -189,7 +203,8 @@ class Fate:
     async def more_hosts(self, *, calm: bool = False) -> None:
         if calm or (len(self.world.hosts) < HOSTS_MAX and not self.world.is_calm):
             self.born += 1
-            host = Host(self.world, self.born)
+            is_remote = self.world.weather.remote and self.dice.random() < self.world.weather.remote
+            host = RemoteHost(self.world, self.born) if is_remote else Host(self.world, self.born)
             self.everyone.append(host)
             host.start()
 
@@ -212,7 +227,7 @@ class Fate:
         if self.world.hosts:
             host, seconds = self.dice.choice(self.world.hosts), self.dice.choice([5.0, 15.0, 40.0])
             self.world.note(host.name, f"its beats are cut for {seconds:.1f} s")
-            host.coordinator.deaf_until = self.world.loop.time() + seconds
+            host.beating.deaf_until = self.world.loop.time() + seconds
 
     async def outage(self) -> None:
         world = self.world
@@ -244,7 +259,7 @@ class Fate:
             await self.people.claim(worker, **facts)
 
     async def beat_again(self) -> None:
-        said = [call for host in self.everyone for call in host.coordinator.beats]
+        said = [call for host in self.everyone for call in host.beating.beats]
         if said:
             worker, facts = of_the_dead_or_the_living(self.world, said)
             await self.people.beat(worker, **stale_beat(facts))

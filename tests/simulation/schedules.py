@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import update
 
 from aaiclick.orchestration.coordinator.registered_jobs import add_registered_job
-from aaiclick.orchestration.rules.cron import fires, parse_schedule
+from aaiclick.orchestration.rules.schedules.cron import fires, parse_schedule
 from aaiclick.orchestration.store.schedules.registered_jobs import set_enabled
 from aaiclick.orchestration.store.tables import registered_jobs
 

@@ -10,15 +10,20 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 from unittest import mock
 
 from aaiclick import ids
 from aaiclick.config import Settings, reset_settings
+from aaiclick.id_grants import RANDOM_MACHINE_IDS, Grant
 from aaiclick.orchestration.control import schedules as control_schedules
 from aaiclick.orchestration.control import table_dropper as control_tables
 from aaiclick.orchestration.control import table_sweeper
+from aaiclick.orchestration.coordinator.http import calls
 from aaiclick.orchestration.models import node
+from aaiclick.orchestration.store.leases import machine_ids
 from aaiclick.orchestration.store.moves import ripples
+from aaiclick.server.node import database_room
 from tests.simulation.engine import Client
 from tests.simulation.fate import Fate
 from tests.simulation.host import OF_HOST
@@ -66,6 +71,16 @@ class _Counting:
         return [next(self._next) for _ in range(count)]
 
 
+class _Ids:
+    """Hosts without a database make ids as they were granted; all others are of one counter."""
+
+    def __init__(self) -> None:
+        self._counting = _Counting()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(getattr(OF_HOST.get(), "ids", self._counting), name)
+
+
 async def _no_ids(database: object) -> None:
     """Ids are made by a counter."""
 
@@ -84,7 +99,7 @@ def _controlled() -> Iterator[None]:
     reset_settings()
     with ExitStack() as patches:
         patches.enter_context(mock.patch.object(Settings, "from_env", return_value=chosen))
-        patches.enter_context(mock.patch.object(ids, "_maker", _Counting()))
+        patches.enter_context(mock.patch.object(ids, "_maker", _Ids()))
         patches.enter_context(mock.patch.object(control_schedules, "provide_ids", _no_ids))
         patches.enter_context(mock.patch.object(ripples, "STEP", 3))
         patches.enter_context(mock.patch.object(node, "_groups_in_memory", weakref.WeakValueDictionary()))
@@ -113,6 +128,20 @@ def _engine_of(world: World) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _drawn_by(world: World) -> Iterator[None]:
+    """What the real code leaves to chance is left to this world's dice."""
+
+    def random_grant(from_ms: int) -> Grant:
+        return Grant(world.dice.choice(RANDOM_MACHINE_IDS), from_ms, from_ms + 10_000, world.dice.randrange(2048))
+
+    with ExitStack() as patches:
+        for module in (calls, database_room, machine_ids):
+            patches.enter_context(mock.patch.object(module, "random", world.dice))
+        patches.enter_context(mock.patch.object(ids, "random_grant", random_grant))
+        yield
+
+
 ANY_WEATHER = Weather()
 
 
@@ -122,6 +151,7 @@ def simulate(seed: int, weather: Weather = ANY_WEATHER) -> Outcome:
     with _controlled(), ExitStack() as patches:
         world = World(seed, loop, weather)
         patches.enter_context(_engine_of(world))
+        patches.enter_context(_drawn_by(world))
         try:
             loop.run_until_complete(_live(world))
             seconds = loop.time()
@@ -148,6 +178,7 @@ async def _end(world: World) -> None:
     world.is_over = True
     assert world.fate is not None
     gates = [gate for host in world.fate.everyone for gate in (host.work, host.service)]
+    gates += [server.gate for server in world.network.all_servers] if world.network is not None else []
     for gate in gates:
         gate.open()
     while left := [task for gate in gates for task in gate.tasks if not task.done()]:

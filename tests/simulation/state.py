@@ -150,7 +150,7 @@ class SimulatedDatabase(Database):
         return undone
 
     async def _travel(self, when: str, what: str) -> None:
-        await asyncio.sleep(self.world.latency_s())
+        await asyncio.sleep(self.world.latency_s() * self.party.distance)
         if self.world.is_over:
             raise asyncio.CancelledError
         if when == "before" and self.world.is_away:

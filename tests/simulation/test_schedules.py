@@ -12,7 +12,7 @@ from unittest import mock
 
 import pytest
 
-from aaiclick.orchestration.rules.schedules import Due, due_fires
+from aaiclick.orchestration.rules.schedules.fires import Due, due_fires
 from aaiclick.orchestration.store.schedules import firing as store
 from tests.simulation.simulate import Outcome, simulate
 from tests.simulation.world import Weather

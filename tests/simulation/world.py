@@ -21,8 +21,10 @@ from tests.simulation.places import misplaced
 from tests.simulation.state import Dialect, State
 
 if TYPE_CHECKING:
+    from tests.simulation.bodies import Body
     from tests.simulation.fate import Fate
-    from tests.simulation.host import Body, Host
+    from tests.simulation.host import Host
+    from tests.simulation.network import Network
 
 BEGINNING = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
@@ -35,11 +37,17 @@ FAULTS = {"crash": 0.002, "lost": 0.008}
 """How likely each is in each way of each call, before a seed's own measure."""
 
 
+SLOWNESS_MAX = 3.0
+"""With servers: a call over the network costs several calls of the server, which all take their time."""
+
+
 class Party(Protocol):
     """Someone who calls the database."""
 
     name: str
     can_die: bool
+    distance: float
+    """How long its calls take, compared with others."""
 
     @property
     def worker_id(self) -> int | None:
@@ -69,6 +77,8 @@ class Weather:
     """Whether tasks stand in several lanes, of which most hosts serve some."""
     placed: bool = False
     """Whether tasks say where they may run, hosts are of nodes that have this or that, and nodes are closed."""
+    remote: float = 0.0
+    """How many of the hosts have no database, and work through a server; if any do, there are servers."""
 
 
 class World:
@@ -92,6 +102,9 @@ class World:
         """Every report that was ever sent, by any worker: the network may bring any of them again."""
         self.bodies: dict[int, list[Body]] = {}
         """Those that were begun, of each task."""
+        self.begun: set[tuple[int, int]] = set()
+        self.network: Network | None = None
+        """Between hosts and servers, if there are any."""
         self.is_calm = False
         self.is_away = False
         self.is_over = False
@@ -104,6 +117,8 @@ class World:
             self.measure["lost"] = weather.lossy
         slowness, zealous = self.dice.choice([0.2, 1.0, 3.0, 8.0]), self.dice.random() < 0.5
         self.slowness = slowness if weather.slowness is None else weather.slowness
+        if weather.remote and weather.slowness is None:
+            self.slowness = min(self.slowness, SLOWNESS_MAX)
         self.zealous = zealous if weather.zealous is None else weather.zealous
         self._seen_event = 0
 
@@ -137,6 +152,8 @@ class World:
             for hint in hints:
                 for _ in range(self.dice.choice([0, 1, 1, 1, 2])):
                     self.loop.call_later(self.dice.uniform(0, 0.3), host.hear, hint)
+        if self.network is not None:
+            self.network.spread(hints)
 
     # ------------------------------------------------------------ what is seen
 
@@ -187,6 +204,7 @@ class World:
         yield from broken(self.state, ALWAYS, times)
         yield from self.history.compare_sessions(self.state, party.worker_id, now, waited_s)
         yield from self.history.compare_terms(self.state)
+        yield from self._outlasting(now)
         if self.state.is_changed:
             self.state.is_changed = False
             yield from broken(self.state, ON_CHANGES)
@@ -194,9 +212,25 @@ class World:
             yield from recount(self.state)
             yield from lacking(self)
 
+    def _outlasting(self, now: datetime) -> Iterator[str]:
+        """Workers that let bodies run for longer than their sessions last by the database's time, and such bodies."""
+        for host in self.hosts:
+            renewed = self.history.renewed.get(host.worker.id)
+            kill_s = host.worker.cutoff.kill_at - host.clock.monotonic()
+            if renewed is not None and now + timedelta(seconds=kill_s - self.history.session_s) > renewed:
+                yield f"no worker believes in its session for too long: {host.name}, for {kill_s:.1f} s from now on"
+        for bodies in self.bodies.values():
+            for body in bodies:
+                worker, until = body.claim.worker_id, now - timedelta(seconds=self.history.session_s)
+                if self.history.renewed.get(worker, now) < until and body.claim.stop_when_cut_off and body.is_alive:
+                    yield f"no body outlasts its session: {body.claim} on {body.host.name}"
+
     def begins(self, body: Body) -> None:
         """No other body of the task may be alive, unless someone asked for that: cleared it, or let it finish."""
         task = body.claim.task_id
+        if (task, body.claim.epoch) in self.begun:
+            self.fail(f"a run is executed once: {body.claim} on {body.host.name}")
+        self.begun.add((task, body.claim.epoch))
         for other in self.bodies.get(task, []):
             key = (task, other.claim.epoch)
             lost = self.state.rows("SELECT 1 FROM runs WHERE (task_id, epoch) = (?, ?) AND outcome = 'lost'", *key)

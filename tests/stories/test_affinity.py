@@ -61,8 +61,8 @@ def says(patience_s: float = 600, **wishes: str) -> PlacementConstraints:
 async def retried(placement: PlacementConstraints) -> tuple[Job, Task]:
     """A task whose first attempt has failed on A."""
     ran.clear()
-    options = {"placement": placement, "retry": RetryPolicy(1, delay_s=0)}
-    job: Job = await create_job("j", tasks=[fails_on_a.options(**options)("t", 1)])
+    said = fails_on_a.options(placement=placement, retry=RetryPolicy(1, delay_s=0))
+    job: Job = await create_job("j", tasks=[said("t", 1)])
     await work(A, 1)
     assert ran == [("t", "A")]
     return job, (await get_tasks_for_job(job.id))[0]

@@ -23,6 +23,7 @@ from aaiclick.orchestration import (
     create_task,
     get_events_for_job,
     get_job_result,
+    get_task_result,
     get_tasks_for_job,
     list_cache,
     run_job,
@@ -62,6 +63,34 @@ async def one(call: Any, **options: Any) -> Any:
 
 async def tasks_of(job: Job) -> dict[str, Task]:
     return {task.name: task for task in await get_tasks_for_job(job.id)}
+
+
+# ---------------------------------------------------------------- Objects that change
+
+
+async def test_what_is_remembered_does_not_change(local: Path, state: str, ran: Any) -> None:
+    """Neither in the job that made it nor in others: they would be given what was never returned."""
+    for _ in range(2):
+        bad = as_task(flows.adds_row(flows.rows(3)))
+        ended = await ajob_test(await create_job("bad", bad))
+        assert (ended.status, "remembered result" in str(ended.error)) == ("failed", True), ended.error
+        assert await one(flows.plain_total(flows.rows(3))) == 3
+    assert await one(flows.adds_row(flows.rows(3), copied=True)) == 1003
+    assert await one(flows.adds_row_to_each(flows.handed_on(flows.rows(3)))) == ["InputError", "InputError"]
+    assert await one(flows.plain_total(flows.rows(3))) == 3
+    assert await one(flows.adds_row(flows.plain_rows(3))) == 1003, "what is not remembered may change"
+    assert ran() == ["rows 3"]
+
+
+async def test_an_object_that_others_have_changed_is_another_argument(local: Path, state: str, ran: Any) -> None:
+    made = flows.plain_rows(3)
+    before, same = as_task(flows.total(made)), as_task(flows.total(made))
+    change, after = as_task(flows.adds_row(made)), as_task(flows.total(made))
+    before >> same >> change >> after
+    ended = await ajob_test(await create_job("changes", after))
+    assert ended.status == "completed", ended.error
+    found = [await get_task_result(each.id) for each in (before, same, after)]
+    assert (found, ran()) == ([3, 3, 1003], ["total", "total"])
 
 
 # ---------------------------------------------------------------- hits and misses

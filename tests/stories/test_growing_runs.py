@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,8 +52,17 @@ async def test_a_parent_whose_process_is_killed_leaves_one_set(local: Path, tmp_
     assert await get_task_result(found.tasks[0].id) == [1, 4]
 
 
-async def test_a_long_chain_of_tasks_that_return_tasks(local: Path) -> None:
-    depth = sys.getrecursionlimit() + 100
+@pytest.fixture
+def shallow_stack() -> Iterator[int]:
+    """How deep calls may go: less than usual, so that a chain that is too long for recursion is still a short one."""
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(400)
+    yield sys.getrecursionlimit()
+    sys.setrecursionlimit(usual)
+
+
+async def test_a_long_chain_of_tasks_that_return_tasks(local: Path, shallow_stack: int) -> None:
+    depth = shallow_stack + 100
     job = await create_job("job", tasks=[flows.same(x=flows.countdown(n=depth))])
     ended = await ajob_test(job)
     assert ended.status == "completed", ended.error

@@ -22,6 +22,7 @@ class Asking(Walk):
 
     async def compare(self, session: Session) -> None:
         await super().compare(session)
+        self.reserved_for = (await self.stage.job(self.job)).reserved_for
         for task in self.model.status:
             await self._ask(session, task)
 

@@ -166,7 +166,7 @@ async def test_of_two_servers_the_other_is_asked(remote: Remote) -> None:
 async def test_a_node_joins_runs_and_is_shut_out_within_a_heartbeat(fleet: Fleet) -> None:
     """Nothing of a database is loaded there; once its token is revoked, its bodies end, and others run its tasks."""
     fleet.env |= {"AAICLICK_SESSION_SECONDS": "3", "AAICLICK_LOSSES_MAX": "1000"}
-    remote = await remote_fleet(fleet, Role.JOIN, uses=2)
+    remote = await remote_fleet(fleet, Role.JOIN)
     fleet.start("background", "start")
     doomed = remote.start_worker("--node-name", "doomed", program=("-c", PROBE))
     await fleet.session_of(doomed)

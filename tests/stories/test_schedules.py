@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import func, select
 
 from aaiclick.orchestration.control.schedules import Scheduler
-from aaiclick.orchestration.rules.schedules import FireOutcome
+from aaiclick.orchestration.rules.schedules.fires import FireOutcome
 from aaiclick.orchestration.rules.states import ENDED_JOB
 from aaiclick.orchestration.rules.values.encoding import encode_kwargs
 from aaiclick.orchestration.store.schedules import backfills

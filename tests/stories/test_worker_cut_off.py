@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -15,40 +13,12 @@ import pytest
 from aaiclick.orchestration.models import Job
 from tests.support.fleet import LONG, Fleet, Member, all_gone, eventually, fleet, is_running, servers_only
 from tests.support.proxy import Call, Proxy, proxied
+from tests.support.witness import begun_elsewhere, lives, overlaps
 
 __all__ = ["fleet"]
 
 SESSION_S = "6"
 CALM_S = "30"  # the session of the worker that takes over, which must keep it on a busy machine
-
-
-def lives(fleet: Fleet, name: str) -> dict[int, tuple[float, float]]:
-    """For each process that ran the body of this task: when it said first and last that it was alive."""
-    found = {}
-    for file in Path(fleet.place).glob(f"ticks-{name}-*"):
-        times = [float(line) for line in file.read_text().splitlines() if line]
-        if times:
-            found[int(file.name.rpartition("-")[2])] = times[0], times[-1]
-    return found
-
-
-def overlaps(fleet: Fleet, *names: str) -> list[str]:
-    """Bodies of one task that were alive at the same time."""
-    found = []
-    for name in names:
-        spans = sorted(lives(fleet, name).values())
-        found += [f"{name}: {one} {two}" for one, two in pairwise(spans) if one[1] >= two[0]]
-    return found
-
-
-async def begun_elsewhere(fleet: Fleet, *names: str) -> None:
-    """Each of these has begun in a second process, and said so for a while."""
-
-    def have() -> bool:
-        runs = [sorted(lives(fleet, name).values()) for name in names]
-        return all(len(spans) == 2 and spans[1][1] - spans[1][0] > 0.2 for spans in runs)
-
-    await eventually(have, fleet.explain)
 
 
 @asynccontextmanager

@@ -27,7 +27,7 @@ from aaiclick.orchestration.models.node_info import NodeDescription
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.store.database import Database
 from tests.support.carried import CarriedCoordinator
-from tests.support.node_server import NodeServer, node_server
+from tests.support.node_server import NodeServer, any_run_may, node_server
 
 
 @asynccontextmanager
@@ -49,14 +49,15 @@ async def carried(url: str) -> AsyncIterator[Coordinator]:
 
 
 class OverHttp(HttpCoordinator):
-    """A worker's coordinator over HTTP. Graphs are submitted by an author; jobs as a whole are looked at directly."""
+    """A worker's coordinator over HTTP. Jobs as a whole are looked at directly."""
 
     def __init__(self, server: NodeServer, there: Coordinator, media: str) -> None:
         super().__init__(server.coordinator(media=media).calls)
-        author = server.front_door(media=media)
-        self.submit, self.tables_of_others = author.submit, author.tables_of_others
-        self.register_tables, self.leave_tables = author.register_tables, author.leave_tables
-        self.job, self.result_of = author.job, author.result_of
+        any_run_may(server)
+        door = server.front_door(media=media)
+        self.submit, self.tables_of_others = door.submit, door.tables_of_others
+        self.register_tables, self.leave_tables = door.register_tables, door.leave_tables
+        self.job, self.result_of = door.job, door.result_of
         self.cancel, self.reserve = there.cancel, there.reserve
         self._there, self._server = there, server
         self._others: dict[int, HttpCoordinator] = {}

@@ -1,7 +1,8 @@
 """Books the CPU time that each file of tests takes, with all processes that it starts, and prints it at the end.
 
 CPU time hardly depends on what else the machine does, so that it shows what a change made quicker or slower. What a
-server of databases takes is not in it: `scripts/test` prints the total with that.
+server of databases takes is not in it: `scripts/test` prints the total with that. Where files are taken from a queue
+(see `shares`), what it takes to import one is booked with the one before.
 
     python -m tests.support.cpu_times DIRECTORY
 
@@ -38,6 +39,8 @@ class CpuTimes:
         self.by_test: defaultdict[str, float] = defaultdict(float)
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self.booked, self.began = 0.0, time.monotonic()
+        self.place = os.environ.pop(DIRECTORY, None)
+        """Of this run, not of one that a test starts, which is in it."""
 
     def book(self, file: str) -> None:
         """Book for a file what was taken since the last booking."""
@@ -65,9 +68,9 @@ class CpuTimes:
         for line in most(self.by_file, self.by_test):
             terminalreporter.write_line(line)
         terminalreporter.write_line(f"{total:8.2f}  CPU seconds of this run, without servers of databases")
-        if place := os.environ.get(DIRECTORY):
+        if self.place:
             booked = {"cpu": total, "files": self.by_file, "tests": self.by_test, "seconds": self.seconds}
-            Path(place, f"{os.getpid()}.json").write_text(json.dumps(booked))
+            Path(self.place, f"{os.getpid()}.json").write_text(json.dumps(booked))
 
 
 def most(*booked: Mapping[str, float]) -> list[str]:

@@ -17,14 +17,16 @@ from aaiclick.config import reset_settings
 from aaiclick.orchestration.access.tokens import create_token
 from aaiclick.orchestration.coordinator.http.calls import Calls
 from aaiclick.orchestration.coordinator.http.client import HttpCoordinator
-from aaiclick.orchestration.coordinator.http.connection import Address
 from aaiclick.orchestration.coordinator.http.front_door import HttpFrontDoor
-from aaiclick.orchestration.coordinator.http.protocol import MSGPACK
+from aaiclick.orchestration.coordinator.http.protocol import MSGPACK, ForRun
+from aaiclick.orchestration.models.token import Token
 from aaiclick.server.app import create_app
 from aaiclick.server.auth.refusals import Refusals
+from aaiclick.server.node.rights import Rights
 from aaiclick.server.serving import Server
 from aaiclick.server.transport.addresses import listen, url_of
 from aaiclick.server.transport.connection_limits import bounded
+from aaiclick.server_address import Address
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,21 @@ class NodeServer:
         """A coordinator of this server, with a token of this role."""
         return HttpCoordinator(Calls([Address.of(self.url)], lambda: token or self.tokens[role], media=media))
 
-    def front_door(self, role: str = "author", *, media: str = MSGPACK, token: str = "") -> HttpFrontDoor:
-        """The front door of this server, with a token of this role."""
+    def front_door(self, role: str = "worker", *, media: str = MSGPACK, token: str = "") -> HttpFrontDoor:
+        """The front door of this server, with a token of this role; see `any_run_may`."""
         return HttpFrontDoor(self.coordinator(role, media=media, token=token).calls)
+
+
+def any_run_may(server: NodeServer) -> None:
+    """Let bodies of all runs call the front door, and without a run: for tests of what is behind it."""
+    check = Rights._check_run
+
+    async def let(self: Rights, token: Token, asked: ForRun) -> None:
+        if asked.run is not None:
+            await check(self, token, asked)
+
+    rights = server.app.state.node.desk.rights
+    rights._check_run = let.__get__(rights)
 
 
 @cache
@@ -52,7 +66,7 @@ def built() -> Any:
 
 @asynccontextmanager
 async def node_server(sql_url: str, *roles: str) -> AsyncIterator[NodeServer]:
-    """Serve a database; with tokens of these roles, a worker's and an author's unless told otherwise."""
+    """Serve a database; with tokens of these roles, a worker's unless told otherwise."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AAICLICK_SQL_URL", sql_url)
         reset_settings()
@@ -60,7 +74,7 @@ async def node_server(sql_url: str, *roles: str) -> AsyncIterator[NodeServer]:
         app.state.refusals = Refusals()
         server, serving = await started(app, listening)
         try:
-            tokens = {role: (await create_token(str(role), role)).text for role in roles or ("worker", "author")}
+            tokens = {role: (await create_token(str(role), role)).text for role in roles or ("worker",)}
             yield NodeServer(url_of(listening), tokens, app)
         finally:
             server.should_exit = True

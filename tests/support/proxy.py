@@ -1,4 +1,4 @@
-"""A way to a server that can be cut: connections through it are reset, or go silent, at a chosen message."""
+"""A way to a server that can be cut, made slow, or lose what goes in one direction: at a chosen message, or at once."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from sqlalchemy.engine import make_url
 
 CHUNK_BYTES = 1 << 20
+TRICKLE_S = 0.05
 
 
 @dataclass(eq=False)
@@ -51,12 +52,19 @@ class Proxy:
         self.messages = 0
         """How many came from clients."""
         self.judge: Judge = pass_on
+        self.lost: frozenset[str] = frozenset()
+        """Directions in which all is lost, and nobody is told: "up" to the server, "down" from it."""
+        self.delay_s = 0.0
+        """Seconds that each message takes, in each direction."""
+        self.bytes_per_s: int | None = None
+        """How much comes through each connection, in each direction."""
         self._to = (host, port)
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def open(self) -> int:
-        """Listen; gives the port."""
-        self._listener = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+    async def open(self, listening: socket.socket | None = None) -> int:
+        """Listen, on this socket if there is one; gives the port."""
+        listening = listening or socket.create_server(("127.0.0.1", 0))
+        self._listener = await asyncio.start_server(self._accept, sock=listening)
         port: int = self._listener.sockets[0].getsockname()[1]
         return port
 
@@ -105,17 +113,26 @@ class Proxy:
             waiting = self.judge(call, data)
             if waiting is not None:
                 await waiting
-            if not call.silent:
-                call.server.write(data)
+            if not call.silent and "up" not in self.lost:
+                await self._pass_on(call.server, data)
         call.server.close()
 
     async def _carry_down(self, call: Call, answers: asyncio.StreamReader) -> None:
         while data := await _read(answers):
             if call.doomed:
                 call.reset()
-            if not call.silent:
-                call.client.write(data)
+            if not call.silent and "down" not in self.lost:
+                await self._pass_on(call.client, data)
         call.client.close()
+
+    async def _pass_on(self, end: asyncio.StreamWriter, data: bytes) -> None:
+        if self.delay_s:
+            await asyncio.sleep(self.delay_s)
+        at_once = len(data) if self.bytes_per_s is None else max(1, int(self.bytes_per_s * TRICKLE_S))
+        for start in range(0, len(data), at_once):
+            if start:
+                await asyncio.sleep(TRICKLE_S)
+            end.write(data[start : start + at_once])
 
 
 async def _read(reader: asyncio.StreamReader) -> bytes:

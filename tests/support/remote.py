@@ -29,15 +29,31 @@ class Remote:
     port: int
     token: str
     servers: list[Member] = field(default_factory=list)
+    ports: list[int] = field(default_factory=list)
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    async def serve(self, port: int = 0) -> Member:
+    @property
+    def addresses(self) -> list[str]:
+        """Of all servers."""
+        return [f"http://127.0.0.1:{port}" for port in self.ports]
+
+    async def serve(self, port: int = 0, program: tuple[str, ...] = ()) -> Member:
         """Start a server, and wait until it listens."""
-        server = self.fleet.start("server", "start", "--port", str(port or self.port))
+        server = await self._served(port or self.port, program)
         self.servers.append(server)
+        self.ports.append(port or self.port)
+        return server
+
+    async def serve_again(self, number: int, program: tuple[str, ...] = ()) -> Member:
+        """Start this server, which has ended, again where it was."""
+        self.servers[number] = server = await self._served(self.ports[number], program)
+        return server
+
+    async def _served(self, port: int, program: tuple[str, ...]) -> Member:
+        server = self.fleet.start("server", "start", "--port", str(port), program=program)
         await eventually(lambda: "serving" in server.said() or not server.alive, self.fleet.explain)
         assert server.alive, server.said()
         return server
@@ -61,19 +77,23 @@ class Remote:
         return found
 
 
-async def remote_fleet(fleet: Fleet, role: Role = Role.WORKER, uses: int | None = None) -> Remote:
-    """A server, a control loop of its own, and a token for workers."""
+async def remote_fleet(fleet: Fleet, role: Role = Role.WORKER) -> Remote:
+    """A server, and a token for workers."""
+    remote = Remote(fleet, free_port(), await token_for(fleet, role))
+    await remote.serve()
+    return remote
+
+
+async def token_for(fleet: Fleet, role: Role = Role.WORKER) -> str:
+    """A token of a node, or one for joining."""
 
     async def work(session: Session) -> Token:
         bounds = Bounds(node_id=await ensure_node(session, "here", None) if role == Role.WORKER else None, uses_left=9)
-        return await store.add_token(
-            session, name="w", role=role, digest=digest_of(SECRET), lives_s=None, bounds=bounds
-        )
+        digest = digest_of(SECRET)
+        return await store.add_token(session, name=role, role=role, digest=digest, lives_s=None, bounds=bounds)
 
     token = await fleet.database.transact(work)
-    remote = Remote(fleet, free_port(), f"aai_{token.id}_{SECRET}")
-    await remote.serve()
-    return remote
+    return f"aai_{token.id}_{SECRET}"
 
 
 def free_port() -> int:

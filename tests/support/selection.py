@@ -3,7 +3,8 @@
 A test that takes the parameter `dialect` has a case for each of its databases. The default run does without those of
 PostgreSQL and MariaDB that ask nothing which others do not ask, and runs a story on one of its databases. TEST_LONG=1
 runs all. What differs between databases is always run on all: contracts, migrations, dialects, the bus, lost
-connections, and whatever forces several to meet.
+connections, and whatever forces several to meet. There, each rule of triggers meets on one of the databases in turn.
+What is marked with `long` is for the long run, on whatever it runs.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
@@ -27,6 +29,8 @@ LISTED_PLACES = ("tests/orchestration/", "tests/server/", "tests/cli/")
 STORIES = "tests/stories/"
 MEETING = re.compile(r"_at_once\.py$|/test_(interleavings|storms|eight_and_eight|opening_groups)\.py$")
 """Several ask at once there: databases differ in their locks, which no statement shows."""
+BY_RULE = re.compile(r"/test_rules_at_once\.py$")
+"""Of these meetings, each rule runs on one of the databases, and each meeting on all of them."""
 ALWAYS = re.compile(
     r"/(dialects|bus)/|/test_(database_(resets|room)|worker_(cut_off|outages|pauses|replies|resets))\.py$"
 )
@@ -47,14 +51,26 @@ class Case(NamedTuple):
 
 
 def long_only(items: Iterable[pytest.Item], absent: Collection[str] = ()) -> set[pytest.Item]:
-    """Those that the default run leaves out; where a server is absent, it leaves out nothing else."""
-    if LONG or not {*DATABASES}.isdisjoint(absent):
+    """Those that the default run leaves out; where a server is absent, only those that are marked as long."""
+    if LONG:
         return set()
+    items = list(items)
+    marked = {item for item in items if item.get_closest_marker("long")}
+    if not {*DATABASES}.isdisjoint(absent):
+        return marked
     cases = {item: case for item in items if (case := case_of(item)) is not None}
     there: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
     for case in cases.values():
         there[case.without_database].add(case.database)
-    return {item for item, case in cases.items() if not is_needed(case, there[case.without_database], listed())}
+    others = {test: sorted(each[2] for each in group) for test, group in groupby(sorted(there), lambda each: each[:2])}
+
+    def runs(case: Case) -> bool:
+        found = there[case.without_database]
+        if BY_RULE.search(case.path):
+            return in_turn(case, found, others[case.path, case.name])
+        return is_needed(case, found, listed())
+
+    return marked | {item for item, case in cases.items() if not runs(case)}
 
 
 def case_of(item: pytest.Item) -> Case | None:
@@ -78,6 +94,12 @@ def is_needed(case: Case, there: Collection[str], kept: Mapping[str, Sequence[st
     if case.path.startswith(LISTED_PLACES) and case.path in kept and "sqlite" in there:
         return case.database == "sqlite" or case.name in kept[case.path]
     return True
+
+
+def in_turn(case: Case, there: Collection[str], others: Sequence[str]) -> bool:
+    """Whether it is the turn of this database: each of the test's further cases runs on the next one."""
+    turns = sorted(there, key=DATABASES.index)
+    return case.database == turns[(others.index(case.others) + crc32(case.name.encode())) % len(turns)]
 
 
 @cache

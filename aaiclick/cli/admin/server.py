@@ -43,6 +43,16 @@ def start(
     tls_client_ca: Annotated[
         Path | None, typer.Option(help="Refuse callers without a certificate of this authority (mTLS).")
     ] = None,
+    replica_of: Annotated[
+        str | None,
+        typer.Option(
+            help="Be a read-only copy of the server at this address, whose token of the role replica is in "
+            "AAICLICK_API_TOKEN; several addresses with commas."
+        ),
+    ] = None,
+    replica_file: Annotated[
+        Path | None, typer.Option(help="The file of the copy; by default replica.db in AAICLICK_LOCAL_ROOT.")
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every request.")] = False,
     descriptor: Annotated[
         int | None,
@@ -55,7 +65,9 @@ def start(
     from aaiclick.telemetry.log_lines import log_to_stderr  # here, to keep start-up light
 
     find_modules_in(app_dir)
+    _check_replica(replica_of, replica_file, mcp_write)
     try:
+        from aaiclick.server.replicas.opening import replicated_of  # here, to keep start-up light
         from aaiclick.server.serving import serve  # here, to keep start-up light
         from aaiclick.server.transport.tls import chosen_tls  # here, to keep start-up light
     except ModuleNotFoundError as error:
@@ -65,7 +77,19 @@ def start(
     log_to_stderr()
     given = None if descriptor is None else _socket(descriptor)
     tls = chosen_tls(tls_cert, tls_key, tls_client_ca)
-    wait_for(serve(host, port, told=_serving, verbose=verbose, given=given, mcp_write=mcp_write or None, tls=tls))
+    replicated = None if replica_of is None else replicated_of(replica_of, replica_file)
+    which = {"given": given, "mcp_write": mcp_write or None, "tls": tls, "replicated": replicated}
+    wait_for(serve(host, port, told=_serving, verbose=verbose, **which))  # type: ignore[arg-type]
+
+
+def _check_replica(replica_of: str | None, replica_file: Path | None, mcp_write: bool) -> None:
+    """Raise InputError for options that do not go together."""
+    from aaiclick.errors import InputError  # here, to keep start-up light
+
+    if replica_of is not None and mcp_write:
+        raise InputError(field="--mcp-write", value="set", rule="a replica only reads", hint="")
+    if replica_of is None and replica_file is not None:
+        raise InputError(field="--replica-file", value=str(replica_file), rule="it needs --replica-of", hint="")
 
 
 def _serving(where: str) -> None:

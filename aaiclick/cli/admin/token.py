@@ -22,7 +22,7 @@ def create(
     name: Annotated[str, typer.Argument(help="The name of the user or program that the token is for.")],
     role: Annotated[
         str,
-        typer.Option(help="viewer, operator, author, admin: each role includes those before it; or join, worker."),
+        typer.Option(help="viewer, operator, author, admin: each includes those before it; or join, worker, replica."),
     ] = ("viewer"),
     expires: Annotated[
         str | None,

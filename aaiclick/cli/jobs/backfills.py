@@ -70,7 +70,7 @@ async def _make(
 
 
 def _read(between: tuple[str, str]) -> tuple[Any, Any]:
-    from aaiclick.orchestration.rules.schedules import read_when  # here, to keep start-up light
+    from aaiclick.orchestration.rules.schedules.fires import read_when  # here, to keep start-up light
 
     return read_when(between[0], "--start"), read_when(between[1], "--end")
 
@@ -167,7 +167,7 @@ async def _fires(name: str, limit: int | None, offset: int | None, before: str |
         refuse_offset(offset)
         return await api.list_fires(name, before=before, limit=limit)
     from aaiclick.orchestration.registered_jobs import list_fires  # here, to keep start-up light
-    from aaiclick.orchestration.rules.schedules import read_time  # here, to keep start-up light
+    from aaiclick.orchestration.rules.schedules.fires import read_time  # here, to keep start-up light
     from aaiclick.representations.schedules.fires import fire_page  # here, to keep start-up light
 
     until = None if before is None else read_time(before, "--before")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
-from aaiclick.client.calls import Calls, is_away, pause
+from aaiclick.client.calls import Answered, Calls, is_away, pause
+from aaiclick.client.refusals import data_of
 from aaiclick.clock import SYSTEM_CLOCK
 from aaiclick.errors import AaiclickError
 
@@ -24,13 +25,16 @@ class Asking:
     _calls: Calls
 
     async def _get(self, path: str, **query: object) -> Any:
-        return (await self._calls.ask("GET", path, query)).json()
+        return self._data_of(await self._calls.ask("GET", path, query))
 
     async def _post(self, path: str, body: object = None, *, repeatable: bool = False) -> Any:
-        return (await self._calls.ask("POST", path, None, body, repeatable=repeatable)).json()
+        return self._data_of(await self._calls.ask("POST", path, None, body, repeatable=repeatable))
 
     async def _put(self, path: str, body: object) -> Any:
-        return (await self._calls.ask("PUT", path, None, body)).json()
+        return self._data_of(await self._calls.ask("PUT", path, None, body))
+
+    def _data_of(self, found: Answered) -> dict[str, Any]:
+        return data_of(found.status, found.body, self._calls.address.url)
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]], ends_at: float = float("inf")) -> T:
         """Ask again and again while the server is away, for OUTAGE_S_MAX or until `ends_at`."""

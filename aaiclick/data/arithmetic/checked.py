@@ -30,8 +30,7 @@ from aaiclick.data.typing.expression_types import (
     is_whole,
     like,
 )
-from aaiclick.data.typing.integer_types import Whole, alike, named, null_or, widened
-from aaiclick.data.typing.limits import ROWS_MAX, limit_of
+from aaiclick.data.typing.integer_types import ROWS_MAX, Whole, alike, limit_of, named, null_or, widened
 
 _FUNCTIONS = {"+": "plus", "-": "minus", "*": "multiply"}
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 20, 128: 39, 256: 78}

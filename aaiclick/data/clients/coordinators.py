@@ -7,18 +7,19 @@ import json
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from aaiclick.config import settings
+from aaiclick.data.clients.answer_streams import with_errors_in_streams
 from aaiclick.data.clients.pool import PooledClient, always
 from aaiclick.data.clients.servers import ReplicasClient
+from aaiclick.server_address import API, Address
 
 if TYPE_CHECKING:
     from clickhouse_connect.driver.client import Client
 
 SCHEME = "coordinator://"
 
-PATH = "/api/v1/node/data"
+PATH = f"{API}/node/data"
 
 
 def open_through_coordinators(with_settings: Mapping[str, Any]) -> ReplicasClient:
@@ -38,25 +39,26 @@ def node_token() -> str:
 
 
 def _pooled(url: str, with_settings: Mapping[str, Any]) -> PooledClient:
-    parts = urlsplit(url)
-    secure = parts.scheme == "https"
+    server = Address.of(url, "AAICLICK_COORDINATOR_URL")
     where: dict[str, Any] = {
-        "interface": parts.scheme,
-        "host": parts.hostname,
-        "port": parts.port or (443 if secure else 80),
-        "proxy_path": f"{parts.path.rstrip('/')}{PATH}",
+        "interface": "https" if server.secure else "http",
+        "host": server.host,
+        "port": server.port,
+        "proxy_path": f"{server.path}{PATH}",
     }
-    if secure and (trusted := os.environ.get("SSL_CERT_FILE")):
+    if server.secure and (trusted := os.environ.get("SSL_CERT_FILE")):
         where["ca_cert"] = trusted  # as the coordinator's own client does
 
     def connect() -> Client:
         import clickhouse_connect  # here, to keep start-up light
 
-        return clickhouse_connect.get_client(
-            **where,
-            token_provider=node_token,
-            settings={**with_settings, "cancel_http_queries_on_client_close": 1},
-            autogenerate_session_id=False,
+        return with_errors_in_streams(
+            clickhouse_connect.get_client(
+                **where,
+                token_provider=node_token,
+                settings={**with_settings, "cancel_http_queries_on_client_close": 1},
+                autogenerate_session_id=False,
+            )
         )
 
     return PooledClient(connect, keep_after_error=always, tagged_by="query_id")

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from aaiclick.backend import get_ch_url
 from aaiclick.config import settings
+from aaiclick.data.clients.answer_streams import with_errors_in_streams
 from aaiclick.data.clients.contract import DataClient
 from aaiclick.data.clients.local import LocalClient
 from aaiclick.data.clients.pool import THREADS, PooledClient, always, once_clean
@@ -220,13 +221,15 @@ def _borrow(endpoint: Endpoint) -> PooledClient:
         where: dict[str, Any] = {"host": parts.hostname, "port": parts.port}
         if endpoint.socket is not None:
             where = {"host": "localhost", "port": 80, "pool_mgr": pool_of(endpoint.socket)}
-        return clickhouse_connect.get_client(
-            **where,
-            username=endpoint.user,
-            password=endpoint.password,
-            settings={**SETTINGS, "cancel_http_queries_on_client_close": 1},
-            autogenerate_session_id=False,
-            compress=False,
+        return with_errors_in_streams(
+            clickhouse_connect.get_client(
+                **where,
+                username=endpoint.user,
+                password=endpoint.password,
+                settings={**SETTINGS, "cancel_http_queries_on_client_close": 1},
+                autogenerate_session_id=False,
+                compress=False,
+            )
         )
 
     return PooledClient(connect, keep_after_error=always, tagged_by="query_id")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from aaiclick.data.clients.answer_streams import with_errors_in_streams
 from aaiclick.data.clients.local import LocalClient, Patience
 from aaiclick.data.clients.pool import PooledClient, always
 from aaiclick.data.clients.tables import ALONE, Tables, find_tables
@@ -66,7 +67,8 @@ def _pooled(url: str, host: Host, settings: Mapping[str, Any], tables: Tables) -
     def connect() -> Client:
         import clickhouse_connect  # here, to keep start-up light
 
-        return clickhouse_connect.get_client(**where, settings=dict(settings), autogenerate_session_id=False)
+        made = clickhouse_connect.get_client(**where, settings=dict(settings), autogenerate_session_id=False)
+        return with_errors_in_streams(made)
 
     return PooledClient(connect, keep_after_error=always, tables=tables)
 

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 from aaiclick.data.typing.expression_types import Kind, Typing, Worded, is_decimal, is_float, is_whole
 from aaiclick.data.typing.grammar import INTEGERS, PRECISION_MAX
-from aaiclick.data.typing.integer_types import null_or
-from aaiclick.data.typing.limits import bits_of, limit_of
+from aaiclick.data.typing.integer_types import bits_of, limit_of, null_or
 
 DIGITS = {8: 3, 16: 5, 32: 10, 64: 20, 128: 39, 256: 78}
 """The greatest number of digits of a whole number, by its bits."""

@@ -7,6 +7,9 @@ from aaiclick.data.tables.table_names import is_unnamed
 CARRIED = "schema"
 """The field of a reference that has the schema of its table, as JSON."""
 
+FIXED = "fixed"
+"""The field of a reference to a table that does not change any more: others have been told what is in it."""
+
 CARRIED_COLUMNS_MAX = 100
 """The schema of a table with more columns is looked up instead: each part of an operator would carry it."""
 

@@ -1,11 +1,14 @@
-"""Integer types: width and sign, the type of results in ClickHouse, and SQL for operands of different types."""
+"""Integer types: width, sign and limits, the type of results in ClickHouse, and SQL for operands of different types."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aaiclick.data.typing.expression_types import Kind, is_null
+from aaiclick.data.typing.expression_types import CLASSES, Kind, is_decimal, is_null
 from aaiclick.data.typing.grammar import Type
+
+ROWS_MAX = 2**62
+"""More rows than any query reads."""
 
 
 class Whole:
@@ -56,3 +59,19 @@ def alike(text: str, kinds: Sequence[Kind], numbers: Sequence[Whole]) -> tuple[T
             cast = f"to{kind}({{{place}}})" if number.signed_bits <= 256 else f"accurateCast({{{place}}}, '{kind}')"
             text = text.replace(f"{{{place}}}", cast)
     return kind, null_or(text, kinds) if "accurateCast" in text else text
+
+
+def bits_of(kind: Type) -> int:
+    """Return the width of a decimal type."""
+    return next(bits for digits, bits in CLASSES.items() if kind.bare.numbers[0] <= digits)
+
+
+def limit_of(kind: Type) -> int:
+    """Return a bound of the absolute values of a type of whole numbers, or of decimals without their point.
+
+    ClickHouse keeps a decimal as a whole number, and lets it have more digits than its type says if its bits hold them.
+    """
+    if is_decimal(kind):
+        return int(2 ** (bits_of(kind) - 1))
+    number = Whole(kind)
+    return int(2 ** (number.bits - number.signed))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from aaiclick.config import settings
 from aaiclick.data.display import glimpse
 from aaiclick.data.typing import arrow_casts, arrow_columns, inference
 from aaiclick.data.typing.grammar import Type
 from aaiclick.data.typing.inference import Unfit
 from aaiclick.data.typing.named_columns import Spread, spread
-from aaiclick.data.typing.nan_as_none import means_none, without_nan
 from aaiclick.data.typing.schema import VALUE, Schema, Shape
 from aaiclick.data.typing.types import read_kind
 from aaiclick.errors import InputError
@@ -32,7 +32,7 @@ def tabulate(value: object, fields: Mapping[str, object] | None = None, nan_to_n
 
     A value that its type cannot hold exactly raises InputError with its row and column. Times without a zone remain so,
     whatever library they come from. A named index of a pandas frame becomes a column; whether NaN becomes None is told
-    by `nan_to_null`, or if that is None by `nan_as_none`.
+    by `nan_to_null`, or if that is None by `means_none`.
     """
     import pyarrow as pa  # here, to keep start-up light
 
@@ -140,3 +140,30 @@ def _check_names(given: Mapping[str, Any], kinds: Mapping[str, Type]) -> None:
 
 def _missing(given: Mapping[str, Any], kinds: Mapping[str, Type]) -> Iterator[str]:
     return (name for name, kind in kinds.items() if name not in given and not kind.is_nullable)
+
+
+# ---------------------------------------------------------------- NaN on the way in
+
+
+def means_none(of_pandas: bool, nan_to_null: bool | None, kind: Type | None) -> bool:
+    """Return whether NaN in a column means None; `nan_to_null` decides if it is not None.
+
+    By default only that of pandas does, whose float columns have no other missing value: all other sources can hold
+    None, so their NaN is kept. `kind` is the column's target type, or None if it is still to be inferred: a type that
+    is not Nullable keeps NaN.
+    """
+    if nan_to_null is not None:
+        return nan_to_null
+    return of_pandas and settings().nan_to_null and (kind is None or kind.is_nullable)
+
+
+def without_nan(column: Any) -> Any:
+    """Return a column (a list or an Arrow array) with None for NaN; NaN inside of lists is kept."""
+    if isinstance(column, list):
+        return [None if isinstance(value, float) and value != value else value for value in column]
+    import pyarrow as pa  # here, to keep start-up light
+    import pyarrow.compute as pc  # here, to keep start-up light
+
+    if not pa.types.is_floating(column.type):
+        return column
+    return pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)

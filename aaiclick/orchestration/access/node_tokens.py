@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from datetime import datetime
 
-from aaiclick.errors import Conflict, InputError, NotAllowed
+from aaiclick.errors import Conflict, InputError, NotAllowed, NotAuthenticated
 from aaiclick.orchestration.connections import connected
 from aaiclick.orchestration.models.node_info import NodeDescription
 from aaiclick.orchestration.models.token import Token
@@ -27,6 +27,8 @@ LIVES_S = 24 * 3600.0
 GRACE_S = 3600.0
 """For how long the old token counts after it was renewed: others of the node may not have heard of it."""
 
+MAKE_ONE = "Make another, with: aaiclick token create NAME --role join"
+
 RENEWED_FROM = 0.5
 """The part of its life after which a token may be renewed; workers ask at two thirds."""
 
@@ -34,15 +36,17 @@ RENEWED_FROM = 0.5
 async def join(with_token: Token, node: NodeDescription, digest: str) -> Token:
     """Exchange a token for joining for one of this node, whose secret has this digest.
 
-    Raise NotAllowed if it is used up, Conflict if the node has tokens that were not made with the same one: with
-    those it could see what that node runs.
+    Raise NotAuthenticated if it was revoked, NotAllowed if it is used up, Conflict if the node has tokens that were not
+    made with the same one: with those it could see what that node runs.
     """
     _check_digest(digest)
     said = node if with_token.pool is None else replace(node, pool=with_token.pool)
 
     async def work(session: Session) -> Token:
         registered = await register_node(session, said)
-        await store.lock_token(session, with_token.id)
+        locked = await store.lock_token(session, with_token.id)
+        if locked is None or locked.revoked_at is not None:  # since the server has looked at it
+            raise NotAuthenticated(cause="it was revoked", hint=MAKE_ONE)
         known = await store.token_of(session, digest)
         if known is not None and known.joined_with == with_token.id:
             return known
@@ -55,8 +59,7 @@ async def join(with_token: Token, node: NodeDescription, digest: str) -> Token:
                     hint="Revoke that one, or choose another --node-name.",
                 )
         if not await store.take_use(session, with_token.id):
-            hint = "Make another, with: aaiclick token create NAME --role join"
-            raise NotAllowed(what="Joining", cause="this token is used up", hint=hint)
+            raise NotAllowed(what="Joining", cause="this token is used up", hint=MAKE_ONE)
         bounds = Bounds(node_id=registered.id, pool=with_token.pool, joined_with=with_token.id)
         facts = {"name": said.name, "role": Role.WORKER, "digest": digest, "lives_s": LIVES_S, "bounds": bounds}
         made = await store.add_token(session, **facts)  # type: ignore[arg-type]

@@ -126,18 +126,25 @@ async def has_valid_token() -> bool:
         return await database.read(store.has_valid_token)
 
 
+def id_of(text: str) -> int:
+    """Return the id in the text of a token; raise NotAuthenticated if it is none."""
+    form = _FORM.fullmatch(text)
+    token_id = int(form[1]) if form else 0
+    if not 0 < token_id <= ID_MAX:
+        raise NotAuthenticated(cause="it is not a token of this server", hint=MAKE_ONE)
+    return token_id
+
+
 async def authenticate(text: str) -> Token:
     """Return the token that has this text; raise NotAuthenticated if it is unknown, expired or revoked.
 
     The time of its last use is stored, but not again if that was done recently.
     """
-    form = _FORM.fullmatch(text)
-    token_id = int(form[1]) if form else 0
-    if form is None or not 0 < token_id <= ID_MAX:
-        raise NotAuthenticated(cause="it is not a token of this server", hint=MAKE_ONE)
+    token_id = id_of(text)
+    secret = text.split("_", 2)[2]
     async with connected() as database:
         found = await database.read(lambda session: store.find_token(session, token_id))
-        if found is None or not hmac.compare_digest(found.digest, digest_of(form[2])):
+        if found is None or not hmac.compare_digest(found.digest, digest_of(secret)):
             raise NotAuthenticated(cause="it is not a token of this server", hint=MAKE_ONE)
         if found.token.revoked_at is not None:
             raise NotAuthenticated(cause="it was revoked", hint=MAKE_ONE)

@@ -21,7 +21,7 @@ from aaiclick.orchestration.models import RegisteredJob
 from aaiclick.orchestration.models.submission import Submission
 from aaiclick.orchestration.registered_jobs import scheduled_run
 from aaiclick.orchestration.rules.naming.untrusted_entrypoints import arguments_from_outside
-from aaiclick.orchestration.rules.schedules import COUNTED_MAX
+from aaiclick.orchestration.rules.schedules.fires import COUNTED_MAX
 from aaiclick.orchestration.store.database import Database
 from aaiclick.orchestration.store.schedules import backfills, firing
 from aaiclick.orchestration.store.schedules.firing import Fired

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
 
-from aaiclick.orchestration.rules.schedules import BackfillStatus, FireOutcome, MissedRuns, Overlap, count_times
+from aaiclick.orchestration.rules.schedules.fires import BackfillStatus, FireOutcome, MissedRuns, Overlap, count_times
 from aaiclick.orchestration.rules.states import WorkerStatus
 from aaiclick.orchestration.rules.values.encoding import decode_kwargs
 

@@ -7,7 +7,7 @@ from typing import Literal, TypedDict
 from aaiclick.orchestration.rules.cache_policies import CacheMode, CacheOption, Key
 from aaiclick.orchestration.rules.placement import Placement
 from aaiclick.orchestration.rules.retries import RetryPolicy
-from aaiclick.orchestration.rules.schedules import MissedRuns, Overlap
+from aaiclick.orchestration.rules.schedules.fires import MissedRuns, Overlap
 from aaiclick.orchestration.rules.states import PreservationMode
 from aaiclick.orchestration.rules.triggers import Trigger
 

@@ -1,4 +1,4 @@
-"""The roles of tokens. Four are in rising order, each with the rights of those before it; two stand beside it."""
+"""The roles of tokens. Four are in rising order, each with the rights of those before it; three stand beside it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ class Role(StrEnum):
     """Outside the order: run tasks, over the road of workers, and nothing else."""
     JOIN = "join"
     """Outside the order: be exchanged for a token of one node, and nothing else."""
+    REPLICA = "replica"
+    """Outside the order: copy jobs, tasks and events to a read-only server, unmasked, and nothing else."""
 
     def may(self, needed: Role) -> bool:
         """Return whether this role includes the needed one. Those outside the order include only themselves."""

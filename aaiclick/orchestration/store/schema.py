@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -56,6 +56,11 @@ DAMAGED_HINT = "Restore them from a backup, or start with an empty database."
 COPYING = "copying "
 """Stands in the version table in front of the name of a copy that is not finished: nobody may work there until then."""
 
+REPLICA = "replica "
+"""Stands in the version table of a replica's file in front of the version: only that replica may use it."""
+
+REPLICA_HINT = "Ask the server that keeps it."
+
 _version = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True))
 _version_read = select(_version.c.version_num)
 
@@ -83,7 +88,9 @@ class State:
 class Verdict:
     """What a state means, in words for the error message, and what the user can do about it."""
 
-    kind: Literal["current", "empty", "half", "older", "newer", "foreign", "damaged", "copying"]
+    kind: Literal[
+        "current", "empty", "half", "older", "newer", "foreign", "damaged", "copying", "replica", "old replica"
+    ]
     found: str
     hint: str = UPGRADE_HINT
 
@@ -104,6 +111,9 @@ def judge(state: State) -> Verdict:
     version = ", ".join(state.versions)
     if version.startswith(COPYING):
         return Verdict("copying", "not there yet (a copy of another database is not finished)", COPYING_HINT)
+    if version.startswith(REPLICA):
+        kind: Literal["replica", "old replica"] = "replica" if version == REPLICA + HEAD else "old replica"
+        return Verdict(kind, "that of a replica, a copy of another database", REPLICA_HINT)
     if version == HEAD:
         return _judge_current(state.tables)
     if version in REVISIONS:
@@ -226,6 +236,23 @@ def create_at_once(connection: Connection) -> bool:
     _version.create(connection, checkfirst=False)
     connection.execute(_version.insert().values(version_num=HEAD))
     return True
+
+
+async def create_replica(url: str, change: Callable[[Connection], None]) -> None:
+    """Create a SQLite file with the newest schema for a replica, which changes some of it, and mark it as such."""
+
+    def work(connection: Connection) -> None:
+        create_at_once(connection)
+        change(connection)
+        connection.execute(update(_version).values(version_num=REPLICA + HEAD))
+
+    file = sqlite_file(url)
+    assert file is not None, "a replica is a file"
+    with in_our_words(url):
+        create_file(file)
+    async with connect(url, write=True) as connection:
+        await connection.run_sync(work)
+        await connection.commit()
 
 
 async def upgrade(url: str, revision: str = "head") -> None:

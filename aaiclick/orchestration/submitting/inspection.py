@@ -129,11 +129,6 @@ def _plain(value: object) -> object:
     return value if value is None or type(value) in (int, float, bool) else str(value)
 
 
-def _policy(facts: dict[str, Any]) -> RetryPolicy:
-    given: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in facts.items()}
-    return RetryPolicy(**given)
-
-
 def main() -> None:
     """Write the answer to the original stdout. Fd 1 is redirected to /dev/null: an import may print."""
     answer_to, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from aaiclick.config import settings
 from aaiclick.errors import AaiclickError, NotAllowed, NotAuthenticated
-from aaiclick.orchestration.access.tokens import MAKE_ONE, authenticate
+from aaiclick.orchestration.access.tokens import MAKE_ONE
 from aaiclick.orchestration.rules.roles import Role
 from aaiclick.orchestration.rules.validation import escape_for_terminal
 from aaiclick.orchestration.store.connecting import explain
@@ -23,6 +23,7 @@ from aaiclick.server.auth.token_quotas import PLACE, TokenQuotas
 from aaiclick.server.problems import fault, problem_of, refusal
 from aaiclick.server.transport.access_log import shown_path
 from aaiclick.server.transport.connection_counts import KNOWN
+from aaiclick.server.transport.encoded_slashes import with_stand_ins
 from aaiclick.server.transport.request_bodies import BODY_ROOM_BYTES, read_body
 from aaiclick.server.transport.request_heads import check_head
 from aaiclick.telemetry.fields import about
@@ -93,7 +94,7 @@ class AuthMiddleware:
                     await scope["app"].state.node(scope, receive, tell)  # it checks tokens and bodies by itself
                     return
                 brought = await self._check(scope, receive, place)
-                await self.app(scope, brought, tell)
+                await self.app(with_stand_ins(scope), brought, tell)
         except (AaiclickError, HTTPException) as error:
             if begun:
                 raise
@@ -120,7 +121,7 @@ class AuthMiddleware:
         if scope["path"].startswith(CALLBACKS):
             holder = CALLERS
         else:
-            token = state["token"] = await authenticate(bearer(headers))
+            token = state["token"] = await scope["app"].state.callers.authenticate(bearer(headers))
             if KNOWN in state:
                 state[KNOWN]()
             if not token.role.may(Role.VIEWER):  # a worker's: whatever route there is or will be, it is not for these

@@ -17,9 +17,12 @@ HEAD = """# REST
 Generated from the server's OpenAPI document, which it serves at `/api/v1/openapi.json`. See
 [HTTP server and agents](../guides/server.md) for tokens, roles and examples. Ids are strings. A page's `next` is the
 `before` or `after` of the page that follows; null means that there is none. An answer with an `ETag` becomes
-304 for a client that has it already (`If-None-Match`).
+304 for a client that has it already (`If-None-Match`). A slash in a name is written `%2F` in an address:
+`GET /api/v1/nodes/rack%2F7` shows the node `rack/7`. A proxy between must pass it on as it is.
 
-Every route but the probes may answer 401, 403, 413, 422, 500 and 503. All problems are `application/problem+json`
+Every route but the probes may answer 401, 403, 413, 422, 500 and 503. Every GET takes `min_seq`, the id of an event
+that its answer is to include, else it answers 412; changes are answered with the newest event in `Aaiclick-As-Of-Seq`.
+A [replica](../guides/replicas.md) answers changes with 421. All problems are `application/problem+json`
 (RFC 9457):
 """
 

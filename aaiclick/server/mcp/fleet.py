@@ -7,7 +7,7 @@ from aaiclick.orchestration.queries import cached_results, dead_letters
 from aaiclick.orchestration.queries.event_feed import read_job_events
 from aaiclick.orchestration.queries.health import health_check
 from aaiclick.orchestration.queries.metrics import render_metrics
-from aaiclick.orchestration.rules.schedules import read_time
+from aaiclick.orchestration.rules.schedules.fires import read_time
 from aaiclick.representations.cached_results import CachePage, cache_page
 from aaiclick.representations.dead_letters import DeadLetterPage, dead_letter_page
 from aaiclick.representations.events import EventPage, event_page

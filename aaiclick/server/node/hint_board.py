@@ -25,7 +25,7 @@ class HintBoard:
         self._name = secrets.token_hex(4)
         self._number = 0
         self._told: dict[str, int] = {}
-        self._waiting: set[asyncio.Future[None]] = set()
+        self._waiting: dict[asyncio.Future[None], None] = {}  # woken in the order in which they came
 
     @property
     def place(self) -> str:
@@ -62,11 +62,11 @@ class HintBoard:
                 if (left_s := deadline - loop.time()) <= 0:
                     return
                 told: asyncio.Future[None] = loop.create_future()
-                self._waiting.add(told)
+                self._waiting[told] = None
                 try:
                     await asyncio.wait({told, *others}, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
                 finally:
-                    self._waiting.discard(told)
+                    self._waiting.pop(told)
         finally:
             for other in others:
                 other.cancel()

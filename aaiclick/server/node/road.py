@@ -19,8 +19,9 @@ from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
 from aaiclick import __version__
+from aaiclick.backoff import one_line
 from aaiclick.config import settings
-from aaiclick.errors import AaiclickError, NotAllowed, NotAuthenticated
+from aaiclick.errors import AaiclickError, InputError, NotAllowed, NotAuthenticated
 from aaiclick.orchestration.coordinator.direct import DirectCoordinator
 from aaiclick.orchestration.coordinator.http.protocol import (
     GZIP,
@@ -39,6 +40,7 @@ from aaiclick.orchestration.coordinator.http.protocol import (
 from aaiclick.orchestration.models.token import Token
 from aaiclick.orchestration.rules.roles import Role
 from aaiclick.orchestration.rules.validation import escape_for_terminal, mask_secrets
+from aaiclick.orchestration.store.rejections import is_duplicate, is_rejected
 from aaiclick.server.auth.middleware import bearer
 from aaiclick.server.node.database_room import Busy, DatabaseRoom
 from aaiclick.server.node.log_pieces import PATH as LOG_PATH
@@ -59,8 +61,6 @@ AUTH_FAILED_HEADER, AUTH_FAILED = "x-clickhouse-exception-code", "516"
 """How ClickHouse says that a login is refused."""
 
 DATA = f"{PREFIX}data"
-
-UNDERSTOOD = f"{VERSIONS.start} to {VERSIONS.stop - 1}"
 
 
 class NodeRoad:
@@ -101,7 +101,8 @@ class NodeRoad:
         except (AaiclickError, HTTPException, Busy) as error:
             status, more, body = _refusal(error)
         listed = [(name.encode(), value.encode("latin-1")) for name, value in more.items()]
-        listed += [(b"content-length", b"%d" % len(body)), (VERSION_HEADER.lower().encode(), _RANGE)]
+        range_said = b"%d-%d" % (VERSIONS.start, VERSIONS[-1])
+        listed += [(b"content-length", b"%d" % len(body)), (VERSION_HEADER.lower().encode(), range_said)]
         await send({"type": "http.response.start", "status": status, "headers": listed})
         await send({"type": "http.response.body", "body": body})
 
@@ -146,11 +147,19 @@ class NodeRoad:
             body = unpacked(body)
         media = headers.get("content-type", "").partition(";")[0].strip()
         asked = read(body, media, verb.asks) if run is None else piece_of(run, _query(scope), body)
-        await self.desk.rights.check(token, asked)
-        if verb.holds:
-            return await self._held(verb.answer(self.desk, token, asked), receive)
-        async with self.desk.room.place(urgent=verb.urgent):
-            return await verb.answer(self.desk, token, asked)
+        try:
+            await self.desk.rights.check(token, asked)
+            if verb.holds:
+                return await self._held(verb.answer(self.desk, token, asked), receive)
+            async with self.desk.room.place(urgent=verb.urgent):
+                return await verb.answer(self.desk, token, asked)
+        except (AaiclickError, HTTPException, Busy):
+            raise
+        except Exception as error:  # numbers and texts that no column holds
+            if isinstance(error, OverflowError) or (is_rejected(error) and not is_duplicate(error)):
+                rule = f"the database refuses it: {one_line(error)[:300]}"
+                raise InputError(field="body", value=f"{len(body)} bytes", rule=rule, hint="") from error
+            raise
 
     async def _held(self, answer: Awaitable[object], receive: Receive) -> object:
         """Answer a call that may wait, and give it up when its connection ends: what it would get would be lost."""
@@ -166,9 +175,6 @@ class NodeRoad:
             answering.cancel()
 
 
-_RANGE = f"{VERSIONS.start}-{VERSIONS.stop - 1}".encode()
-
-
 def _query(scope: Scope) -> dict[str, str]:
     return dict(parse_qsl(scope["query_string"].decode("latin-1"), max_num_fields=20))
 
@@ -180,8 +186,9 @@ def _check_version(headers: Headers) -> None:
     if number in VERSIONS:
         return
     told = f"version {number}" if number else "none"
+    understood = f"{VERSIONS.start} to {VERSIONS[-1]}"
     detail = (
-        f"This server (aaiclick {__version__}) understands versions {UNDERSTOOD} of the protocol for workers, and was "
+        f"This server (aaiclick {__version__}) understands versions {understood} of the protocol for workers, and was "
         f"told {told} in {VERSION_HEADER}. Install aaiclick {__version__} on the worker's machine"
         f"{', or a newer one on the server' if number >= VERSIONS.stop else ''}."
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from msgspec import structs
@@ -12,12 +13,13 @@ from msgspec import structs
 from aaiclick.errors import ClaimLost
 from aaiclick.orchestration.access.audit import audited
 from aaiclick.orchestration.access.node_tokens import join, renew
+from aaiclick.orchestration.coordinator.claiming import installation_of
 from aaiclick.orchestration.coordinator.direct import (
     DirectCoordinator,
     callback_for,
     hold_for,
 )
-from aaiclick.orchestration.coordinator.http import protocol
+from aaiclick.orchestration.coordinator.http import protocol, replica_protocol
 from aaiclick.orchestration.coordinator.machine_ids import lend_ids
 from aaiclick.orchestration.coordinator.ownership import node_name, time_of
 from aaiclick.orchestration.models import CacheAnswer, Claim, Held, Worker
@@ -26,11 +28,13 @@ from aaiclick.orchestration.models.node_info import NodeDescription
 from aaiclick.orchestration.models.token import Token
 from aaiclick.orchestration.rules.roles import Role
 from aaiclick.orchestration.store.access.callbacks import Awaiting
+from aaiclick.orchestration.store.replicas import source
 from aaiclick.server.node.database_room import DatabaseRoom
 from aaiclick.server.node.held_claims import HeldClaims
 from aaiclick.server.node.hint_board import HintBoard
 from aaiclick.server.node.log_pieces import LogDesk, refuse_stranger
 from aaiclick.server.node.rights import Rights, log_place
+from aaiclick.server.node.sent_graphs import check_done, check_submission
 
 
 @dataclass(slots=True)
@@ -160,6 +164,8 @@ async def _claim(desk: Desk, who: Token, asked: protocol.ClaimTasks) -> protocol
 
 
 async def _report(desk: Desk, who: Token, asked: protocol.Reports) -> protocol.Receipted:
+    for done in asked.done:
+        check_done(done)
     receipt = await desk.coordinator.report(asked.worker, await desk.rights.own_reports(asked))
     return protocol.Receipted(sorted(receipt.accepted), sorted(receipt.conflicts), receipt.due_s)
 
@@ -220,9 +226,8 @@ async def _hints(desk: Desk, who: Token, asked: protocol.Hear) -> protocol.Heard
 
 
 async def _submit(desk: Desk, who: Token, asked: protocol.Submit) -> protocol.SentJob:
+    check_submission(asked.graph)
     submission = asked.graph.submission()
-    if who.role != Role.WORKER:
-        return protocol.SentJob.of(await desk.coordinator.submit(submission, again=asked.again))
     again = asked.again and await desk.rights.may_have_submitted(who, submission)
     async with audited(who, "submit", f"job {submission.job_id}") as change:  # by this it is known whose it is
         job = await desk.coordinator.submit(submission, again=again)
@@ -251,6 +256,32 @@ async def _leave_tables(desk: Desk, who: Token, asked: protocol.Tables) -> None:
     await desk.coordinator.leave_tables(asked.tables)
 
 
+# ---------------------------------------------------------------- replicas
+
+
+async def _replica_start(desk: Desk, who: Token, asked: replica_protocol.OfReplica) -> source.Start:
+    asked.check()
+    database = desk.coordinator.database
+    await installation_of(database)
+    return await database.read(source.read_start)
+
+
+async def _replica_page(desk: Desk, who: Token, asked: replica_protocol.AskPage) -> source.SourcePage:
+    work = partial(source.read_source_page, choice=asked.choice(), limit=asked.limit, digest=asked.digest)
+    return await desk.coordinator.database.read(work)
+
+
+async def _replica_changes(desk: Desk, who: Token, asked: replica_protocol.AskChanges) -> source.Changes:
+    asked.check()
+    work = partial(source.read_changes, after=asked.after, mark=asked.mark, limit=asked.limit)
+    return await desk.coordinator.database.read(work)
+
+
+async def _replica_workers(desk: Desk, who: Token, asked: replica_protocol.AskWorkers) -> list[list[Any]]:
+    asked.check()
+    return await desk.coordinator.database.read(partial(source.read_workers, known=asked.known))
+
+
 LOG = Verb(protocol.LogPiece, _log, Role.WORKER, urgent=False, holds=True)
 """That of `PUT runs/{task}.{epoch}/log`."""
 
@@ -271,10 +302,14 @@ VERBS: Mapping[str, Verb] = {
     "reconcile": Verb(protocol.Reconcile, _reconcile, Role.WORKER, urgent=False),
     "ids": Verb(protocol.AskIds, _ids, Role.WORKER),
     "hints": Verb(protocol.Hear, _hints, Role.WORKER, holds=True),
-    "submit": Verb(protocol.Submit, _submit, Role.AUTHOR, urgent=False, for_runs=True),
+    "submit": Verb(protocol.Submit, _submit, Role.WORKER, urgent=False, for_runs=True),
     "job": Verb(protocol.OfJob, _job, Role.VIEWER, urgent=False, for_runs=True),
     "result_of": Verb(protocol.OfJob, _result_of, Role.VIEWER, urgent=False, for_runs=True),
-    "tables_of_others": Verb(protocol.JobTables, _tables_of_others, Role.AUTHOR, urgent=False, for_runs=True),
-    "register_tables": Verb(protocol.JobTables, _register_tables, Role.AUTHOR, urgent=False, for_runs=True),
-    "leave_tables": Verb(protocol.Tables, _leave_tables, Role.AUTHOR, urgent=False, for_runs=True),
+    "tables_of_others": Verb(protocol.JobTables, _tables_of_others, Role.WORKER, urgent=False, for_runs=True),
+    "register_tables": Verb(protocol.JobTables, _register_tables, Role.WORKER, urgent=False, for_runs=True),
+    "leave_tables": Verb(protocol.Tables, _leave_tables, Role.WORKER, urgent=False, for_runs=True),
+    "replica_start": Verb(replica_protocol.OfReplica, _replica_start, Role.REPLICA, urgent=False),
+    "replica_page": Verb(replica_protocol.AskPage, _replica_page, Role.REPLICA, urgent=False),
+    "replica_changes": Verb(replica_protocol.AskChanges, _replica_changes, Role.REPLICA, urgent=False),
+    "replica_workers": Verb(replica_protocol.AskWorkers, _replica_workers, Role.REPLICA, urgent=False),
 }

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from aaiclick.orchestration.backfills import list_backfills
 from aaiclick.orchestration.registered_jobs import list_fires
-from aaiclick.orchestration.rules.schedules import read_time
+from aaiclick.orchestration.rules.schedules.fires import read_time
 from aaiclick.representations.jobs import Cancelled
 from aaiclick.representations.schedules.backfills import (
     BackfillAnswer,

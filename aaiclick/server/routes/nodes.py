@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import BeforeValidator
 
 from aaiclick.orchestration.nodes import list_nodes
 from aaiclick.orchestration.rules.validation import NAME_LENGTH_MAX
@@ -14,10 +15,13 @@ from aaiclick.server.auth.actors import Operator, Viewer
 from aaiclick.server.lookups import the_node
 from aaiclick.server.openapi import UNCHANGED, told
 from aaiclick.server.responses import answer
+from aaiclick.server.transport.encoded_slashes import with_slashes
 
 router = APIRouter(prefix="/nodes", tags=["nodes"])
 
-Name = Annotated[str, Path(min_length=1, max_length=NAME_LENGTH_MAX, description="The node's name.")]
+Name = Annotated[
+    str, BeforeValidator(with_slashes), Path(min_length=1, max_length=NAME_LENGTH_MAX, description="The node's name.")
+]
 
 
 @router.get("", response_model=NodePage, responses=told() | UNCHANGED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import BeforeValidator
 
 from aaiclick.data.browsing import Condition, Order, browse_object, describe_object
 from aaiclick.data.context import data_context
@@ -20,10 +21,13 @@ from aaiclick.server.auth.actors import Viewer
 from aaiclick.server.openapi import UNCHANGED, told
 from aaiclick.server.responses import answer
 from aaiclick.server.streaming.rows import ARROW, object_query, rows_stream
+from aaiclick.server.transport.encoded_slashes import with_slashes
 
 router = APIRouter(prefix="/objects", tags=["objects"])
 
-Name = Annotated[str, Path(min_length=1, max_length=200, description="The Object's name.")]
+Name = Annotated[
+    str, BeforeValidator(with_slashes), Path(min_length=1, max_length=200, description="The Object's name.")
+]
 
 
 @router.get("", response_model=ObjectList, responses=told() | UNCHANGED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import BeforeValidator
 
 from aaiclick.orchestration.registered_jobs import list_registered_jobs
 from aaiclick.orchestration.rules.validation import NAME_LENGTH_MAX
@@ -21,10 +22,13 @@ from aaiclick.server.lookups import the_entry
 from aaiclick.server.openapi import UNCHANGED, told
 from aaiclick.server.responses import answer
 from aaiclick.server.routes.jobs import AGAIN, Key, given_key, submitted
+from aaiclick.server.transport.encoded_slashes import with_slashes
 
 router = APIRouter(prefix="/registered-jobs", tags=["registered jobs"])
 
-Name = Annotated[str, Path(min_length=1, max_length=NAME_LENGTH_MAX, description="The entry's name.")]
+Name = Annotated[
+    str, BeforeValidator(with_slashes), Path(min_length=1, max_length=NAME_LENGTH_MAX, description="The entry's name.")
+]
 
 
 @router.get("", response_model=RegisteredJobList, responses=told() | UNCHANGED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -40,8 +40,10 @@ log = logging.getLogger("aaiclick.server")
 class Streams:
     """The open streams of one server: their quota, the checks of their tokens, and the signal that the server ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, look: Callable[[int], Coroutine[Any, Any, bool]] | None = None) -> None:
+        """`look` tells whether a token is still valid; by default, the database does."""
         self.places = TokenQuotas("answers that stay open", STREAMS_MAX, STREAMS_EACH, STREAMS_KEPT, STREAMS_FEW)
+        self._look = look
         self.ending = asyncio.Event()
         self._looks: dict[tuple[int, float], asyncio.Task[bool]] = {}
 
@@ -55,7 +57,7 @@ class Streams:
         turn = now // TOKEN_EVERY_S
         if (token_id, turn) not in self._looks:
             self._looks = {key: look for key, look in self._looks.items() if key[1] == turn}
-            self._looks[token_id, turn] = asyncio.create_task(still_counts(token_id))
+            self._looks[token_id, turn] = asyncio.create_task((self._look or still_counts)(token_id))
         return await asyncio.shield(self._looks[token_id, turn])  # a cancelled stream must not end it for others
 
 

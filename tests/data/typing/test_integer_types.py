@@ -8,7 +8,7 @@ import pytest
 
 from aaiclick.data import Context
 from aaiclick.data.typing.grammar import Type, parse
-from aaiclick.data.typing.integer_types import Whole, alike, named, null_or, widened
+from aaiclick.data.typing.integer_types import Whole, alike, bits_of, limit_of, named, null_or, widened
 
 KINDS = [f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64, 128, 256)]
 
@@ -44,3 +44,23 @@ def test_what_lies_under_none_is_not_looked_at() -> None:
     kinds = (parse("Nullable(Int8)"), named(8, signed=True))
     assert null_or("f({0}, {1})", kinds) == "if(isNull({0}), NULL, f(assumeNotNull({0}), {1}))"
     assert null_or("f({0}, {1})", kinds[1:]) == "f({0}, {1})"
+
+
+@pytest.mark.parametrize(
+    ("kind", "least", "most"),
+    [
+        ("Int8", -128, 127),
+        ("UInt64", 0, 2**64 - 1),
+        ("Nullable(Int128)", -(2**127), 2**127 - 1),
+        ("UInt256", 0, 2**256 - 1),
+        ("Bool", 0, 1),
+    ],
+)
+def test_no_whole_number_is_beyond_the_limit_of_its_type(kind: str, least: int, most: int) -> None:
+    assert max(-least, most) <= limit_of(parse(kind))
+
+
+@pytest.mark.parametrize(("digits", "bits"), [(1, 32), (9, 32), (10, 64), (18, 64), (19, 128), (38, 128), (76, 256)])
+def test_decimals_are_limited_by_their_bits_not_by_their_digits(digits: int, bits: int) -> None:
+    assert bits_of(parse(f"Decimal({digits}, 1)")) == bits
+    assert limit_of(parse(f"Nullable(Decimal({digits}, 1))")) == 2 ** (bits - 1)

@@ -17,8 +17,11 @@ from aaiclick.orchestration.access.tokens import authenticate, create_token, lis
 from aaiclick.orchestration.connections import connected, coordinated
 from aaiclick.orchestration.models.node_info import NodeDescription
 from aaiclick.orchestration.models.token import Token
+from aaiclick.orchestration.rules.roles import Role
+from aaiclick.orchestration.store.access import tokens as store
 from aaiclick.orchestration.store.definitions.access_tables import tokens
 from aaiclick.orchestration.store.definitions.fleet_tables import nodes
+from aaiclick.orchestration.store.session import Session
 from tests.support.front_door import local, state
 
 __all__ = ["local", "state"]
@@ -152,3 +155,35 @@ async def test_a_token_for_joining_lives_an_hour_and_is_used_once_unless_told_ot
     made = await for_joining()
     assert made.expires_at is not None
     assert ((made.expires_at - made.created_at).total_seconds(), made.uses_left) == (3600, 1)
+
+
+async def test_a_token_that_is_made_while_its_node_is_shut_out_goes_too(state: str) -> None:
+    """The revocation waits for the renewal, and must see then what that has made."""
+    old = await join(await for_joining(), NODE, digest("a"))
+    revoking: asyncio.Task[bool] | None = None
+
+    async def renewing(session: Session) -> Token:
+        nonlocal revoking
+        await store.lock_token(session, old.id)
+        bounds = store.Bounds(node_id=old.node_id)
+        made = await store.add_token(
+            session, name="n1", role=Role.WORKER, digest=digest("b"), lives_s=LIVES_S, bounds=bounds
+        )
+        revoking = revoking or asyncio.create_task(revoke_token(old.id))
+        await asyncio.wait({revoking}, timeout=0.5)  # it waits for this transaction, or has not begun
+        return made
+
+    async with connected() as database:
+        made = await database.transact(renewing)
+    assert revoking is not None
+    assert await revoking
+    assert (await fresh(made)).revoked_at is not None
+
+
+async def test_a_token_for_joining_that_was_just_revoked_joins_nobody(state: str) -> None:
+    """A server trusts a token for a second without a look."""
+    with_token = await for_joining(uses=5)
+    await revoke_token(with_token.id)
+    with pytest.raises(NotAuthenticated, match="revoked"):
+        await join(with_token, NODE, digest("a"))
+    assert [token.role for token in await list_tokens()] == ["join"]

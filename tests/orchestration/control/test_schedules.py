@@ -13,7 +13,7 @@ from sqlalchemy import select, update
 from aaiclick.orchestration.control.control_loop import Control
 from aaiclick.orchestration.control.schedules import Scheduler, tell
 from aaiclick.orchestration.rules.naming.untrusted_entrypoints import arguments_from_outside
-from aaiclick.orchestration.rules.schedules import COUNTED_MAX
+from aaiclick.orchestration.rules.schedules.fires import COUNTED_MAX
 from aaiclick.orchestration.store.schedules import backfills, firing
 from aaiclick.orchestration.store.schedules.firing import Fired
 from aaiclick.orchestration.store.tables import registered_jobs, tasks

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Table
 
 from aaiclick.orchestration.models import Backfill, Dependency, Event, Fire, RegisteredJob, Run, Worker, WorkerStatus
-from aaiclick.orchestration.rules.schedules import MissedRuns, Overlap
+from aaiclick.orchestration.rules.schedules.fires import MissedRuns, Overlap
 from aaiclick.orchestration.store import tables
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)

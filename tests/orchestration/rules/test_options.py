@@ -9,7 +9,7 @@ from typing import Any, get_args, get_type_hints
 
 from aaiclick.orchestration import JobFactory, Task, TaskFactory, create_job, create_task
 from aaiclick.orchestration.rules.options import EntryOptions, JobOptions, TaskOptions
-from aaiclick.orchestration.rules.schedules import MissedRuns, Overlap
+from aaiclick.orchestration.rules.schedules.fires import MissedRuns, Overlap
 from aaiclick.orchestration.rules.triggers import Trigger, When
 
 

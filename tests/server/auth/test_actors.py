@@ -98,12 +98,12 @@ def test_every_route_has_a_rule_and_every_rule_a_route() -> None:
 
 
 def test_each_role_includes_those_before_it() -> None:
-    assert [role.may(Role.OPERATOR) for role in Role] == [False, True, True, True, False, False]
-    assert [Role.AUTHOR.may(role) for role in Role] == [True, True, True, False, False, False]
+    assert [role.may(Role.OPERATOR) for role in Role] == [False, True, True, True, False, False, False]
+    assert [Role.AUTHOR.may(role) for role in Role] == [True, True, True, False, False, False, False]
 
 
-def test_two_roles_stand_outside_the_order() -> None:
-    for role in (Role.WORKER, Role.JOIN):
+def test_three_roles_stand_outside_the_order() -> None:
+    for role in (Role.WORKER, Role.JOIN, Role.REPLICA):
         assert [other for other in Role if role.may(other)] == [other for other in Role if other.may(role)] == [role]
 
 

@@ -51,6 +51,21 @@ async def test_waiting_ends_with_its_time_and_with_its_event() -> None:
     assert not board._waiting
 
 
+async def test_who_waits_is_woken_in_the_order_of_coming() -> None:
+    board, woken = HintBoard(), list[int]()
+
+    async def wait(number: int) -> None:
+        await board.wait(board.place, 60)
+        woken.append(number)
+
+    waiting = [asyncio.create_task(wait(number)) for number in range(50)]
+    await asyncio.sleep(0)
+    board.tell(frozenset({READY}))
+    async with asyncio.timeout(30):
+        await asyncio.gather(*waiting)
+    assert woken == list(range(50))
+
+
 async def test_the_board_hears_on_after_a_failure() -> None:
     board = HintBoard()
     heard: asyncio.Queue[frozenset[str] | Exception] = asyncio.Queue()

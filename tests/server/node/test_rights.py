@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from aaiclick.config import settings
-from aaiclick.errors import ClaimLost, Conflict, NotAllowed
+from aaiclick.errors import ClaimLost, Conflict, InputError, NotAllowed
 from aaiclick.orchestration.access.tokens import create_token
 from aaiclick.orchestration.connections import connected, coordinated
 from aaiclick.orchestration.coordinator.http.client import HttpCoordinator
@@ -20,6 +20,7 @@ from aaiclick.orchestration.coordinator.http.protocol import SentJob, Submit
 from aaiclick.orchestration.coordinator.ownership import node_of, runs_of
 from aaiclick.orchestration.factories import new_job
 from aaiclick.orchestration.gathering import gather
+from aaiclick.orchestration.jobs import get_job
 from aaiclick.orchestration.models import CacheAnswer, CacheKey, Claim, Job
 from aaiclick.orchestration.models.sent_submission import SentSubmission
 from aaiclick.orchestration.models.submission import Submission
@@ -255,6 +256,29 @@ async def test_a_refused_submission_makes_nobody_the_owner_of_a_job(server: Node
             await body.calls.ask("submit", asked, SentJob)
     with pytest.raises(NotAllowed):
         await body.job(victim.id)
+
+
+@sqlite
+async def test_a_new_job_of_a_body_is_stored_under_its_own_id_alone(server: NodeServer) -> None:
+    """Whether a body may add to a job is asked of stored jobs: tasks of a new one could go into a job of others."""
+    made = await create_token("mine", "worker")
+    worker = server.coordinator(token=made.text)
+    await worker.grant_ids()
+    mine = (await worker.register(**FACTS)).id
+    await submitted("a")
+    (claim,) = await worker.claim(mine, limit=1)
+    body = acting(server, made.text, (mine, claim.task_id, claim.epoch))
+    victim = await submitted("secret")
+    forged = graph("x")
+    forged.job_id = victim.id
+    with pytest.raises(InputError, match="not the id of the new job"):
+        await body.submit(forged)
+    found = await get_job(victim.id)
+    assert found is not None
+    assert found.total_tasks == 1
+    with pytest.raises(InputError, match="result"):
+        await worker.report(mine, [done(claim, "{")])
+    assert (await worker.report(mine, [done(claim)])).accepted
 
 
 async def test_a_lost_answer_to_a_submission_of_a_body_is_found(server: NodeServer) -> None:

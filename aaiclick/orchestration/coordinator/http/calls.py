@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import msgspec
 
 from aaiclick import errors
 from aaiclick.clock import SYSTEM_CLOCK, Clock
-from aaiclick.orchestration.coordinator.http.connection import Address, Answer, Connection, Lost, NoConnection
+from aaiclick.orchestration.coordinator.http.connection import Answer, Connection, Lost, NoConnection
 from aaiclick.orchestration.coordinator.http.protocol import (
     GZIP,
     JSON,
@@ -31,6 +31,7 @@ from aaiclick.orchestration.coordinator.http.protocol import (
     unpacked,
     written,
 )
+from aaiclick.server_address import Address
 
 if TYPE_CHECKING:
     import ssl
@@ -44,10 +45,39 @@ TRIES_MAX = 4
 BUSY_S_MAX = 10.0
 """Seconds for which a busy server is waited for, however long it asks for."""
 
-AWAY = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
-"""What a busy server answers, or a proxy without one."""
+ANSWER_S_MAX = 60.0
+"""The default timeout of a call, after which it is made again on another connection: a network that drops everything
+tells nobody, and neither does a process that is stopped. The longest calls are held for 25 seconds."""
+
+LONG_S_MAX = 600.0
+"""The timeout of calls with much to write: graphs and reports."""
+
+AWAY = frozenset(
+    {
+        HTTPStatus.REQUEST_TIMEOUT,
+        HTTPStatus.BAD_GATEWAY,
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        HTTPStatus.GATEWAY_TIMEOUT,
+    }
+)
+"""What a busy server answers, or a proxy without one, or a proxy that closes a connection nobody used."""
 
 T = TypeVar("T")
+
+
+class Wire(Protocol):
+    """An open connection to a server; see `Connection`."""
+
+    reusable: bool
+
+    def is_open(self) -> bool:
+        """Return whether it looks open."""
+
+    async def send(self, method: str, target: str, headers: bytes, body: bytes) -> Answer:
+        """Send a call and return its answer; raise Lost if the connection ends before that is complete."""
+
+    def close(self) -> None:
+        """Close at once."""
 
 
 class Calls:
@@ -61,31 +91,34 @@ class Calls:
         media: str = MSGPACK,
         secured: ssl.SSLContext | None = None,
         clock: Clock = SYSTEM_CLOCK,
+        connect: Callable[[Address, ssl.SSLContext | None], Awaitable[Wire]] = Connection.open,
     ) -> None:
         self.addresses = list(addresses)
         self.media = media
+        self.clock = clock
         self._token = token
         self._secured = secured
-        self._clock = clock
+        self._connect = connect
         self._first = random.randrange(len(self.addresses))  # workers spread over the servers  # noqa: S311
-        self._idle: dict[Address, list[tuple[Connection, float]]] = {address: [] for address in self.addresses}
+        self._idle: dict[Address, list[tuple[Wire, float]]] = {address: [] for address in self.addresses}
 
     @property
     def address(self) -> Address:
         """Where the next call goes."""
         return self.addresses[self._first]
 
-    async def ask(self, verb: str, asked: Ask, kind: type[T]) -> T:
+    async def ask(self, verb: str, asked: Ask, kind: type[T], *, within_s: float = 0.0) -> T:
         """Make a call and return its answer. Raises what the server raised, or CoordinatorUnreachable.
 
-        It is repeated if the connection ends before the answer, or the server is busy. The repeat says so, since the
-        first may have been carried out.
+        It is repeated if the connection ends before the answer, no answer comes `within_s` (0: ANSWER_S_MAX), or the
+        server is busy. The repeat says so, since the first may have been carried out. A server that does not
+        understand this version is passed over as long as another may: not all are brought up to date at once.
         """
-        trouble = ""
+        trouble, refusing = "", set[Address]()
         for tried in range(max(TRIES_MAX, len(self.addresses) + 1)):
             address = self.address
             try:
-                answer = await self._try(address, verb, asked)
+                answer = await self._try(address, verb, asked, within_s or ANSWER_S_MAX)
             except NoConnection as error:
                 trouble = str(error)
                 self._turn_from(address)
@@ -96,14 +129,20 @@ class Calls:
                 trouble, asked = f"the connection ended: {error}", msgspec.structs.replace(asked, again=True)
                 self._turn_from(address)
                 continue
+            if answer.status == HTTPStatus.UPGRADE_REQUIRED:
+                refusing.add(address)
+                if len(refusing) < len(self.addresses):
+                    trouble = self._trouble(answer)
+                    self._turn_from(address)
+                    continue
             if answer.status not in AWAY:
                 return self._understood(address, answer, kind)
             trouble, asked = self._trouble(answer), msgspec.structs.replace(asked, again=True)
             self._turn_from(address)
-            await self._clock.sleep(_pause_s(answer))
+            await self.clock.sleep(_pause_s(answer))
         raise errors.CoordinatorUnreachable(url=self._shown(), cause=trouble)
 
-    async def _try(self, address: Address, verb: str, asked: Ask) -> Answer:
+    async def _try(self, address: Address, verb: str, asked: Ask, within_s: float) -> Answer:
         method, target, media, body = self._request(verb, asked)
         is_packed = len(body) >= PACKED_FROM
         if is_packed:
@@ -111,12 +150,15 @@ class Calls:
         connection = await self._connection(address)
         try:
             headers = self._headers(address, media, is_packed)
-            answer = await connection.send(method, f"{address.path}{PREFIX}{target}", headers, body)
+            async with asyncio.timeout(within_s):
+                answer = await connection.send(method, f"{address.path}{PREFIX}{target}", headers, body)
+        except TimeoutError:
+            raise Lost(f"no answer in {within_s:g} s") from None
         except asyncio.CancelledError:
             self._turn_from(address)  # its caller has waited long enough
             raise
         if connection.reusable:
-            self._idle[address].append((connection, self._clock.monotonic()))
+            self._idle[address].append((connection, self.clock.monotonic()))
         return answer
 
     def _request(self, verb: str, asked: Ask) -> tuple[str, str, str, bytes]:
@@ -138,14 +180,14 @@ class Calls:
             lines["content-encoding"] = GZIP
         return "".join(f"{name}: {value}\r\n" for name, value in lines.items()).encode("latin-1")
 
-    async def _connection(self, address: Address) -> Connection:
-        idle, now = self._idle[address], self._clock.monotonic()
+    async def _connection(self, address: Address) -> Wire:
+        idle, now = self._idle[address], self.clock.monotonic()
         while idle:
             connection, since = idle.pop()
             if connection.is_open() and now - since < IDLE_S_MAX:
                 return connection
             connection.close()
-        return await Connection.open(address, self._secured if address.secure else None)
+        return await self._connect(address, self._secured if address.secure else None)
 
     def _turn_from(self, address: Address) -> None:
         """Begin with the next address from now on, unless another call has done that already."""

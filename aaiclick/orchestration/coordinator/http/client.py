@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from aaiclick.id_grants import Grant
 from aaiclick.ids import granted_until_ms, new_id, offer_grant, tell_time
 from aaiclick.orchestration.coordinator.http import protocol
-from aaiclick.orchestration.coordinator.http.calls import Calls
+from aaiclick.orchestration.coordinator.http.calls import LONG_S_MAX, Calls
 from aaiclick.orchestration.coordinator.http.credentials import Credentials
 from aaiclick.orchestration.coordinator.http.protocol import (
     HELD_S_MAX,
@@ -49,6 +48,9 @@ from aaiclick.orchestration.rules.lanes import PLAIN
 
 REPORT_BYTES_MAX = 4_000_000
 """About how many bytes of results go in one call."""
+
+IDS_S_MAX = 10.0
+"""The timeout of a call for ids, which tells the time, too: an answer that comes late says little."""
 
 SETTLE_S = 0.05
 """Seconds until hints are asked for by a call of their own, when no claim is held that would bring them."""
@@ -150,7 +152,8 @@ class HttpCoordinator:
         for batch in _batches(reports):
             done = [report for report in batch if isinstance(report, Done)]
             failed = [report for report in batch if isinstance(report, Failure)]
-            told = await self.calls.ask("report", Reports(worker=worker_id, done=done, failed=failed), Receipted)
+            asked = Reports(worker=worker_id, done=done, failed=failed)
+            told = await self.calls.ask("report", asked, Receipted, within_s=LONG_S_MAX)
             receipt.accepted.update(told.accepted)
             receipt.conflicts.update(told.conflicts)
             waits = [wait for wait in (receipt.due_s, told.due_s) if wait is not None]
@@ -192,15 +195,15 @@ class HttpCoordinator:
 
     async def grant_ids(self) -> None:
         """Obtain a grant, unless more than half of the last one is left, and learn the time."""
-        asked_at_s = time.monotonic()
-        told = await self.calls.ask("ids", AskIds(until_ms=granted_until_ms()), GrantedIds)
+        asked_at_s = self.calls.clock.monotonic()
+        told = await self.calls.ask("ids", AskIds(until_ms=granted_until_ms()), GrantedIds, within_s=IDS_S_MAX)
         tell_time(told.now_ms, asked_at_s)
         if told.machine_id is not None:
             offer_grant(Grant(told.machine_id, told.from_ms, told.until_ms))
 
     async def wait_for_hints(self, timeout_s: float) -> frozenset[str]:
-        deadline = time.monotonic() + timeout_s
-        while not self._heard and (left_s := deadline - time.monotonic()) > 0:
+        deadline = self.calls.clock.monotonic() + timeout_s
+        while not self._heard and (left_s := deadline - self.calls.clock.monotonic()) > 0:
             if not self._held:
                 await asyncio.sleep(min(SETTLE_S, left_s))  # an idle worker claims again at once
             if not self._held:

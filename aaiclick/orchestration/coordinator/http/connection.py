@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
 
-from aaiclick.errors import ConfigError
+from aaiclick.server_address import Address
 
 if TYPE_CHECKING:
     import ssl
 
 HEAD_BYTES_MAX = 65_536
 BODY_BYTES_MAX = 256 * 2**20
+PART_BYTES = 65_536
 CONNECT_S_MAX = 5.0
 
 _STATUS = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9]{2})(?: .*)?")
@@ -30,37 +30,6 @@ class Lost(ConnectionError):
 
 class NoConnection(ConnectionError):
     """There is no connection: the call was not sent."""
-
-
-@dataclass(slots=True, frozen=True)
-class Address:
-    """Where a server is."""
-
-    url: str
-    host: str
-    port: int
-    secure: bool
-    path: str
-
-    @classmethod
-    def of(cls, url: str) -> Address:
-        """Read `http://host:port` or `https://host:port/path`; raise ConfigError if it is neither."""
-        try:
-            parts = urlsplit(url)
-            port = parts.port
-        except ValueError:
-            parts, port = urlsplit(""), None
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username is not None:
-            hint = "Such as https://coordinator.example.com:8765"
-            raise ConfigError(setting="AAICLICK_COORDINATOR_URL", value=url[:200], rule="no address", hint=hint)
-        secure = parts.scheme == "https"
-        return cls(url, parts.hostname, port or (443 if secure else 80), secure, parts.path.rstrip("/"))
-
-    @property
-    def named(self) -> str:
-        """The Host header."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == (443 if self.secure else 80) else f"{host}:{self.port}"
 
 
 class Answer(NamedTuple):
@@ -99,27 +68,31 @@ class Connection:
 
     async def send(self, method: str, target: str, headers: bytes, body: bytes) -> Answer:
         """Send a call and return its answer; raise Lost if the connection ends before that is complete."""
-        self.reusable = False
-        line = f"{method} {target} HTTP/1.1\r\n".encode("ascii")
-        head = b"%s%scontent-length: %d\r\n\r\n" % (line, headers, len(body))
         try:
-            self._writer.write(head + body)
-            await self._writer.drain()
-            return await self._answer()
+            version, status, found = await self.begin(method, target, headers, body)
+            return await self._answer(version, status, found)
         except (OSError, EOFError, asyncio.LimitOverrunError, ValueError) as error:
             raise Lost(str(error) or type(error).__name__) from error
         finally:
             if not self.reusable:  # also if the caller gave up: the answer would be taken for that of the next call
                 self.close()
 
-    async def _answer(self) -> Answer:
-        status, version, headers = 100, b"1", dict[str, str]()
+    async def begin(self, method: str, target: str, headers: bytes, body: bytes) -> tuple[bytes, int, dict[str, str]]:
+        """Send a call; return the version of HTTP, the status and the headers of its answer. Raises what streams do."""
+        self.reusable = False
+        line = f"{method} {target} HTTP/1.1\r\n".encode("ascii")
+        self._writer.write(b"%s%scontent-length: %d\r\n\r\n" % (line, headers, len(body)) + body)
+        await self._writer.drain()
+        version, status, found = b"1", 100, dict[str, str]()
         while status < 200:
             first, *lines = (await self._reader.readuntil(b"\r\n\r\n"))[:-4].split(b"\r\n")
-            found = _STATUS.fullmatch(first)
-            if found is None:
+            said = _STATUS.fullmatch(first)
+            if said is None:
                 raise ValueError("what answers does not speak HTTP/1.1")
-            version, status, headers = found[1], int(found[2]), _headers(lines)
+            version, status, found = said[1], int(said[2]), _headers(lines)
+        return version, status, found
+
+    async def _answer(self, version: bytes, status: int, headers: dict[str, str]) -> Answer:
         body = await self._body(status, headers)
         keeps = version == b"1" and headers.get("connection", "").lower() != "close"
         self.reusable = keeps and ("content-length" in headers or "transfer-encoding" in headers or status == 204)
@@ -137,14 +110,36 @@ class Connection:
     async def _chunks(self) -> bytes:
         parts: list[bytes] = []
         total = 0
-        while size := _size((await self._reader.readuntil(b"\r\n")).split(b";")[0].decode("ascii").strip(), 16):
-            total += size
+        async for part in self._each_chunk():
+            total += len(part)
             _size(str(total), 10)
-            parts.append(await self._reader.readexactly(size))
+            parts.append(part)
+        return b"".join(parts)
+
+    async def _each_chunk(self) -> AsyncGenerator[bytes, None]:
+        while size := _size((await self._reader.readuntil(b"\r\n")).split(b";")[0].decode("ascii").strip(), 16):
+            yield await self._reader.readexactly(size)
             await self._reader.readexactly(2)
         while await self._reader.readuntil(b"\r\n") != b"\r\n":  # trailers
             pass
-        return b"".join(parts)
+
+    async def parts(self, status: int, headers: dict[str, str]) -> AsyncGenerator[bytes, None]:
+        """Yield the body of the answer to `begin` as it arrives, however long it is. Raises what streams do."""
+        if status in (204, 304):
+            return
+        if headers.get("transfer-encoding", "").lower() == "chunked":
+            async for part in self._each_chunk():
+                yield part
+            return
+        left = int(headers["content-length"]) if "content-length" in headers else None
+        while left is None or left > 0:
+            part = await self._reader.read(PART_BYTES if left is None else min(left, PART_BYTES))
+            if not part and left:
+                raise EOFError("the connection ended within the answer")
+            if not part:
+                return
+            left = None if left is None else left - len(part)
+            yield part
 
     def close(self) -> None:
         """Close at once."""

@@ -65,6 +65,12 @@ class Credentials:
             return False
         return True
 
+    def refresh(self) -> None:
+        """Take the token from the file if it is newer than the present one: another process has renewed it."""
+        present = self._stored
+        if self.load() and self._stored.got_at < present.got_at:
+            self._stored = present
+
     def forget(self) -> None:
         """Use the given token again: the one of the file does not count any more."""
         self._stored = StoredToken(self.given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from aaiclick.orchestration.coordinator.http.acting import acting_run
-from aaiclick.orchestration.coordinator.http.calls import Calls
+from aaiclick.orchestration.coordinator.http.calls import LONG_S_MAX, Calls
 from aaiclick.orchestration.coordinator.http.protocol import JobTables, OfJob, SentJob, Submit, Tables
 from aaiclick.orchestration.models import Job
 from aaiclick.orchestration.models.job_result import StoredResult
@@ -22,7 +22,7 @@ class HttpFrontDoor:
     async def submit(self, submission: Submission) -> Job:
         submission.refuse_exposed()
         asked = Submit(graph=SentSubmission.of(submission), run=acting_run())
-        job = (await self.calls.ask("submit", asked, SentJob)).job()
+        job = (await self.calls.ask("submit", asked, SentJob, within_s=LONG_S_MAX)).job()
         submission.hand_over()
         return job
 

@@ -6,18 +6,21 @@ import asyncio
 import socket
 import ssl
 import threading
-from functools import partial
+from collections.abc import Sequence
 
 from aaiclick.config import Settings
 from aaiclick.errors import ConfigError, NotAuthenticated
 from aaiclick.orchestration.coordinator.http.calls import Calls
 from aaiclick.orchestration.coordinator.http.client import HttpCoordinator
-from aaiclick.orchestration.coordinator.http.connection import Address
 from aaiclick.orchestration.coordinator.http.credentials import Credentials
 from aaiclick.orchestration.coordinator.http.front_door import HttpFrontDoor
 from aaiclick.orchestration.coordinator.http.protocol import Ask, GivenToken, Identity, Join
 from aaiclick.orchestration.models.node_info import NodeDescription
 from aaiclick.orchestration.rules.roles import Role
+from aaiclick.server_address import Address
+
+SIGN_IN_S_MAX = 10.0
+"""The timeout of a call that begins the work of a process: until then it has no heartbeat."""
 
 _credentials: dict[str, Credentials] = {}
 _lock = threading.Lock()
@@ -47,18 +50,21 @@ async def opened_coordinator(config: Settings, node: NodeDescription | None = No
 
 
 async def opened_front_door(config: Settings) -> HttpFrontDoor:
-    """Make the front door of this event loop, for a body; its worker has joined before."""
+    """Make the front door of this event loop, for a body; its worker has joined before, and renews the token."""
     credentials = credentials_of(config)
-    if credentials.text == credentials.given:
-        credentials.load()
+    credentials.refresh()
     return HttpFrontDoor(calls_of(config, credentials))
 
 
 def calls_of(config: Settings, credentials: Credentials) -> Calls:
     """Make the calls of this event loop; nothing is sent yet."""
-    addresses = [Address.of(url) for url in config.coordinator_urls]
-    secured = _secured(config) if any(address.secure for address in addresses) else None
-    return Calls(addresses, lambda: credentials.text, secured=secured)
+    addresses = [Address.of(url, "AAICLICK_COORDINATOR_URL") for url in config.coordinator_urls]
+    return Calls(addresses, lambda: credentials.text, secured=secured_for(addresses, config))
+
+
+def secured_for(addresses: Sequence[Address], config: Settings) -> ssl.SSLContext | None:
+    """Return how to speak TLS with these servers; None if none of them does."""
+    return _secured(config) if any(address.secure for address in addresses) else None
 
 
 def _secured(config: Settings) -> ssl.SSLContext:
@@ -83,8 +89,7 @@ async def _sign_in(calls: Calls, credentials: Credentials, node: NodeDescription
         await asyncio.to_thread(locked.__enter__)  # another process may be joining, which takes a moment
         try:
             if not credentials.load():
-                ask = partial(calls.ask, "join", Join(node=node, digest=credentials.digest()), GivenToken)
-                credentials.take(await ask())
+                credentials.take(await _joined(calls, credentials, node))
                 return
         finally:
             locked.__exit__(None, None, None)
@@ -95,12 +100,18 @@ async def _sign_in(calls: Calls, credentials: Credentials, node: NodeDescription
             raise
         credentials.forget()
         if not await _is_for_work(calls, credentials):
-            credentials.take(await calls.ask("join", Join(node=node, digest=credentials.digest()), GivenToken))
+            credentials.take(await _joined(calls, credentials, node))
+
+
+async def _joined(calls: Calls, credentials: Credentials, node: NodeDescription) -> GivenToken:
+    """Exchange the token for joining."""
+    asked = Join(node=node, digest=credentials.digest())
+    return await calls.ask("join", asked, GivenToken, within_s=SIGN_IN_S_MAX)
 
 
 async def _is_for_work(calls: Calls, credentials: Credentials) -> bool:
     """Return whether the token is that of a node, and note its life; False if it is for joining."""
-    found = await calls.ask("who", Ask(), Identity)
+    found = await calls.ask("who", Ask(), Identity, within_s=SIGN_IN_S_MAX)
     if found.role != Role.JOIN:
         credentials.note_life(found.lives_s, found.left_s)
     return found.role != Role.JOIN

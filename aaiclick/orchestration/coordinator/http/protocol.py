@@ -3,6 +3,10 @@
 Each verb is `POST /api/v1/node/VERB`. A body is JSON or msgpack, as its Content-Type says; the answer is written as
 Accept asks. Bodies of more than `PACKED_FROM` bytes may be compressed with gzip. Calls may be repeated: `again` says
 that the answer to an earlier try may have been lost.
+
+A worker speaks one version, a server two: its own and the one before, so that servers may be brought up to date before
+their workers. What is not known is passed over on both sides; so a field that others need not know, with a default, is
+no new version. Everything else is one, and a server then answers both.
 """
 
 from __future__ import annotations
@@ -23,7 +27,14 @@ from aaiclick.orchestration.rules.states import JobStatus, PreservationMode, Run
 PREFIX = "/api/v1/node/"
 VERSION_HEADER = "Aaiclick-Node"
 VERSION = 1
-VERSIONS = range(1, 2)
+
+
+def understood(version: int) -> range:
+    """Return the versions that a server understands whose own is this one."""
+    return range(max(1, version - 1), version + 1)
+
+
+VERSIONS = understood(VERSION)
 """The versions that a server of this release understands."""
 
 JSON, MSGPACK, GZIP = "application/json", "application/msgpack", "gzip"

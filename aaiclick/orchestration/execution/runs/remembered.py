@@ -24,6 +24,7 @@ from aaiclick.orchestration.rules.cache_policies import Cache, Key, KeyFunction,
 from aaiclick.orchestration.rules.failed import holds_failed
 from aaiclick.orchestration.rules.naming.untrusted_entrypoints import plain
 from aaiclick.orchestration.rules.values.encoding import encode_kwargs, reference_in
+from aaiclick.orchestration.rules.values.reference_marks import as_fixed, without_schema
 from aaiclick.orchestration.rules.values.run_tables import is_run_table
 from aaiclick.orchestration.rules.values.walk import BLOB_SETTING
 from aaiclick.orchestration.submitting.entrypoints import resolve, unwrap
@@ -37,7 +38,7 @@ KEY_FIELD = "idempotency_key"
 class Asked:
     """The key under which a run has asked, and the answer.
 
-    `contents`: digests of what the named tables among its arguments contain.
+    `contents`: digests of what the tables among its arguments contain, as far as these may change.
     """
 
     key: CacheKey
@@ -67,8 +68,7 @@ async def ask(
     services = current_services()
     if services is None or holds_failed(list(kwargs.values())):
         return None
-    named = sorted({each.table for each in opened.values() if isinstance(each, Windowed)})
-    contents = await _contents(data, [table for table in named if not is_run_table(table)])
+    contents = await _contents(data, opened)
     if contents is None:
         log.info("task %s is not cached: an argument is an Object whose contents cannot be told", claim.task_id)
         return None
@@ -89,21 +89,29 @@ async def ask(
 async def kept(report: Report, asked: Asked, data: RunData) -> Report:
     """Return the report of a body that ran after a miss: it says under which key its result is to be remembered.
 
-    Not if the body made tasks, or if a named table among its arguments has changed meanwhile.
+    Not if the body made tasks, or if a table among its arguments has changed meanwhile.
     """
     if not isinstance(report, Done) or report.children is not None or not asked.answer.remembers:
         return report
-    if asked.contents and await _contents(data, list(asked.contents)) != asked.contents:
+    if asked.contents and await contents_of((await data.context()).client, asked.contents.keys()) != asked.contents:
         return report
-    return replace(report, remember=replace(asked.key, refresh=asked.answer.refresh))
+    if (text := as_fixed(report.result_json)) is None:
+        return report
+    return replace(report, result_json=text, remember=replace(asked.key, refresh=asked.answer.refresh))
 
 
-async def _contents(data: RunData, tables: list[str]) -> Mapping[str, str] | None:
-    """Return the digests of what these tables contain; None if one of them cannot be told."""
+async def _contents(data: RunData, opened: Opened) -> Mapping[str, str] | None:
+    """Return the digests of what the tables contain that may still change; None if that of a named one cannot be told.
+
+    Of the others it may be untold, as on a cluster: whoever inserts into the Object of another run is then not noticed.
+    """
+    tables = {each.table for each in opened.values() if isinstance(each, Windowed)}
     if not tables:
         return {}
-    found = await contents_of((await data.context()).client, tables)
-    return found if len(found) == len(tables) else None
+    context = await data.context()
+    found = await contents_of(context.client, tables - context.fixed)
+    named = {table for table in tables if not is_run_table(table)}
+    return found if named <= found.keys() else None
 
 
 # ---------------------------------------------------------------- keys
@@ -143,14 +151,15 @@ def _text(field: str, key: Key, kwargs: Mapping[str, Any]) -> str:
 def _arguments(kwargs: Mapping[str, Any], contents: Mapping[str, str]) -> object:
     """Return the arguments in a form that is equal for equal arguments.
 
-    An Object counts by the name of its table and its window, a named one also by what it contains now.
+    An Object counts by the name of its table and its window, and by what it contains now if that may change.
     """
 
     def mark(value: object) -> tuple[str, object] | None:
         found = reference_in(value)
         if found is None or not isinstance(value, Windowed):
             return found
-        return found[0], {**found[1], "table": value.table, "contents": contents.get(value.table)}
+        facts = without_schema(found[1])
+        return found[0], {**facts, "table": value.table, "contents": contents.get(value.table)}
 
     given = dict(sorted(kwargs.items()))
     text = encode_kwargs(given, bytes_max=settings().blob_bytes_max, mark=mark, setting=BLOB_SETTING)

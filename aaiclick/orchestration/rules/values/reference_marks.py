@@ -12,6 +12,10 @@ from aaiclick.orchestration.rules.values.plain_kinds import BUILD
 CARRIED = "schema"
 """The field of a task's references that has the schema of the table; people are not shown it."""
 
+FIXED = "fixed"
+"""The field of references to tables that do not change any more, since their result is remembered; people are not shown
+it either."""
+
 REMEMBERED_CHARS = 2_000
 REMEMBERED_MAX = 2_048
 
@@ -53,4 +57,23 @@ _marks_again = lru_cache(maxsize=REMEMBERED_MAX)(_marks)
 
 def without_schema(reference: Mapping[str, Any]) -> dict[str, Any]:
     """Return a reference as people see it."""
-    return {name: value for name, value in reference.items() if name != CARRIED}
+    return {name: value for name, value in reference.items() if name not in (CARRIED, FIXED)}
+
+
+def as_fixed(text: str) -> str | None:
+    """Return an encoded value whose references to tables say that these do not change any more.
+
+    None: the value is stored in a table itself, and has references in it, which are not rewritten.
+    """
+    if not mentions_objects(text):
+        return text
+    data = json.loads(text)
+    if data["object_type"] == "blob":
+        return None if data.get("refers") else text
+    if data["object_type"] == "pyobj":
+        for _, kind, *payload in data.get("marks", ()):
+            if kind in ("object", "view"):
+                payload[0][FIXED] = True
+    elif data["object_type"] in ("object", "view"):
+        data[FIXED] = True
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))

@@ -108,8 +108,12 @@ async def valid_of_node(session: Session, node_id: int) -> list[Token]:
 
 
 async def revoke_node(session: Session, node_id: int) -> None:
-    """Revoke all tokens of a node: one that was stolen may have been exchanged for the next."""
+    """Revoke all tokens of a node: one that was stolen may have been exchanged for the next.
+
+    They are locked first. Whoever is renewing one has committed then, and the next statement sees what was made.
+    """
     which = (tokens.c.node_id == node_id, tokens.c.revoked_at.is_(None))
+    await session.rows(select(tokens.c.id).where(*which).order_by(tokens.c.id).with_for_update())
     await session.run(update(tokens).where(*which).values(revoked_at=session.dialect.now()))
 
 

@@ -89,6 +89,9 @@ class CopyMoves(Protocol):
     def in_byte_order(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
         """Return the column, compared and sorted as its bytes are, which is the same on every database."""
 
+    def as_in_sqlite(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
+        """Return the column as SQLite stores it: times and JSON as texts, flags as 0 and 1."""
+
     async def count_on(self, session: Session, column: Column[int]) -> None:
         """Let numbers that the database gives to new rows go on behind the largest that is there."""
 

@@ -25,7 +25,7 @@ from aaiclick.orchestration.store.dialects.contract import (
     idle_transaction_s,
     watch_line,
 )
-from aaiclick.orchestration.store.dialects.copy_moves import PlainCopyMoves
+from aaiclick.orchestration.store.dialects.copy_moves import MariadbCopyMoves
 from aaiclick.orchestration.store.dialects.mariadb_tables import MariadbTables
 from aaiclick.orchestration.store.dialects.table_moves import TableMoves
 
@@ -72,7 +72,7 @@ class MariadbDialect:
     groups_by_jumping: ClassVar[bool] = True
     claims_at_once: ClassVar[bool] = False
     tables: ClassVar[TableMoves] = MariadbTables()
-    copies: ClassVar[CopyMoves] = PlainCopyMoves()
+    copies: ClassVar[CopyMoves] = MariadbCopyMoves()
 
     def engine(self, url: str) -> AsyncEngine:
         return create_async_engine(

@@ -13,7 +13,7 @@ from sqlalchemy import Column, ColumnElement, Table, delete, exists, func, or_, 
 
 from aaiclick.orchestration.models import JobStatus, WorkerStatus
 from aaiclick.orchestration.rules.nodes import NodeState
-from aaiclick.orchestration.rules.schedules import BackfillStatus, FireOutcome
+from aaiclick.orchestration.rules.schedules.fires import BackfillStatus, FireOutcome
 from aaiclick.orchestration.rules.states import ENDED_JOB
 from aaiclick.orchestration.store.claims.recoveries import holds_claims
 from aaiclick.orchestration.store.definitions.access_tables import audit

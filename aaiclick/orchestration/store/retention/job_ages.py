@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from sqlalchemy import ColumnElement, CompoundSelect, delete, exists, func, select, union
 
-from aaiclick.orchestration.rules.schedules import BackfillStatus
+from aaiclick.orchestration.rules.schedules.fires import BackfillStatus
 from aaiclick.orchestration.rules.states import ENDED_JOB
 from aaiclick.orchestration.store.insert_missing import insert_missing
 from aaiclick.orchestration.store.object_tables.references import free_pins

@@ -14,9 +14,9 @@ from aaiclick.errors import NotFound
 from aaiclick.ids import new_id
 from aaiclick.orchestration.models import Backfill, RegisteredJob
 from aaiclick.orchestration.models.submission import Submission
-from aaiclick.orchestration.rules.cron import find_zone, parse_schedule
 from aaiclick.orchestration.rules.naming.untrusted_entrypoints import arguments_from_outside
-from aaiclick.orchestration.rules.schedules import (
+from aaiclick.orchestration.rules.schedules.cron import find_zone, parse_schedule
+from aaiclick.orchestration.rules.schedules.fires import (
     BackfillStatus,
     FireOutcome,
     end_of_backfill,

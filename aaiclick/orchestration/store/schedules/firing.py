@@ -10,8 +10,8 @@ from sqlalchemy import ColumnElement, ScalarSelect, exists, func, insert, litera
 
 from aaiclick.orchestration.models import Fire, JobStatus, RegisteredJob
 from aaiclick.orchestration.models.submission import Submission
-from aaiclick.orchestration.rules.cron import find_zone, parse_schedule
-from aaiclick.orchestration.rules.schedules import BackfillStatus, FireOutcome, Overlap, TimeState, due_fires
+from aaiclick.orchestration.rules.schedules.cron import find_zone, parse_schedule
+from aaiclick.orchestration.rules.schedules.fires import BackfillStatus, FireOutcome, Overlap, TimeState, due_fires
 from aaiclick.orchestration.rules.states import ENDED_JOB
 from aaiclick.orchestration.store.claims.lanes import place_run
 from aaiclick.orchestration.store.graphs.inserts import add_job

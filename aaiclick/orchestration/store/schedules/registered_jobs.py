@@ -11,8 +11,8 @@ from sqlalchemy import insert, select, update
 from aaiclick.errors import NotFound
 from aaiclick.ids import new_id
 from aaiclick.orchestration.models import RegisteredJob
-from aaiclick.orchestration.rules.cron import find_zone, next_fire, parse_schedule
-from aaiclick.orchestration.rules.schedules import FireOutcome
+from aaiclick.orchestration.rules.schedules.cron import find_zone, next_fire, parse_schedule
+from aaiclick.orchestration.rules.schedules.fires import FireOutcome
 from aaiclick.orchestration.rules.validation import shorten
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import fires, registered_jobs

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import pytest
 
 from aaiclick import errors
 from aaiclick.errors import AaiclickError, CoordinatorUnreachable, ProtocolRefused, SessionOver
+from aaiclick.orchestration.coordinator.http import calls as calls_module
 from aaiclick.orchestration.coordinator.http.calls import Calls
-from aaiclick.orchestration.coordinator.http.connection import Address
+from aaiclick.orchestration.coordinator.http.connection import Answer, Lost
 from aaiclick.orchestration.coordinator.http.protocol import JSON, MSGPACK, OfWorker, Wrong, packed, read, written
+from aaiclick.server_address import Address
 
 Answers = Callable[[OfWorker], Awaitable[bytes | None]]
 """What a server does with a call: the bytes of its answer; None to end the connection."""
@@ -104,6 +106,44 @@ async def test_calls_share_a_connection_and_say_who_asks() -> None:
         assert line in peer.heads[0]
 
 
+class Recited:
+    """A connection without a network: it knows its answers."""
+
+    def __init__(self, *answers: Answer | Lost) -> None:
+        self.answers = list(answers)
+        self.reusable, self.sent = True, list[tuple[str, str, OfWorker]]()
+
+    async def connect(self, address: Address, secured: object) -> Recited:
+        self.reusable = True
+        return self
+
+    def is_open(self) -> bool:
+        return self.reusable
+
+    async def send(self, method: str, target: str, headers: bytes, body: bytes) -> Answer:
+        self.sent.append((method, target, read(body, JSON, OfWorker)))
+        found = self.answers.pop(0)
+        if isinstance(found, Lost):
+            self.close()
+            raise found
+        return found
+
+    def close(self) -> None:
+        self.reusable = False
+
+
+async def test_calls_are_made_over_whatever_is_opened_for_them() -> None:
+    answer = Answer(200, {"content-type": JSON}, b"true")
+    wire = Recited(Lost("gone"), answer)
+    calls = Calls([Address.of("http://somewhere:1/below")], str, media=JSON, clock=Hurried(), connect=wire.connect)
+    assert await calls.ask("beat", ASKED, bool)
+    target = "/below/api/v1/node/beat"
+    assert [(method, path, asked.again) for method, path, asked in wire.sent] == [
+        ("POST", target, False),
+        ("POST", target, True),
+    ]
+
+
 async def test_a_call_whose_answer_is_lost_is_repeated_and_says_so() -> None:
     peer = Peer(None, ok(True)[:-2])
     async with calling(peer) as calls:
@@ -141,8 +181,8 @@ async def test_a_busy_server_is_asked_again_after_the_time_that_it_names() -> No
     peer = Peer(busy, head(502, b"<html>", "text/html"))
     async with calling(peer) as calls:
         assert await calls.ask("beat", ASKED, bool)
-        assert isinstance(calls._clock, Hurried)
-        assert 1 <= calls._clock.slept[0] <= 2
+        assert isinstance(calls.clock, Hurried)
+        assert 1 <= calls.clock.slept[0] <= 2
         peer.answers = [busy] * 10
         with pytest.raises(CoordinatorUnreachable, match="503: so many"):
             await calls.ask("beat", ASKED, bool)
@@ -213,3 +253,64 @@ async def test_a_call_that_is_given_up_turns_from_its_server() -> None:
 def test_every_error_can_be_made_of_its_facts() -> None:
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, AaiclickError)]
     assert all(isinstance(kind(hint="x"), kind) for kind in kinds)
+
+
+class Mute(Peer):
+    """Takes calls, and answers none: a process that was stopped, or whose packets are lost."""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        await reader.read()
+        with suppress(ConnectionError):
+            await reader.read()
+        writer.close()
+
+
+async def test_an_answer_that_does_not_come_is_not_waited_for_for_ever() -> None:
+    mute, there = Mute(), Peer()
+    async with calling(mute, there) as calls:
+        assert await calls.ask("hints", ASKED, bool, within_s=0.05)
+        assert there.asked[0].again, "the first may have been carried out"
+        with pytest.raises(CoordinatorUnreachable, match=r"no answer in 0\.05 s"):
+            await quick(calls.addresses[:1]).ask("hints", ASKED, bool, within_s=0.05)
+
+
+async def test_calls_have_a_limit_though_nobody_names_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls_module, "ANSWER_S_MAX", 0.05)
+    async with calling(Mute()) as calls:
+        with pytest.raises(CoordinatorUnreachable, match="no answer"):
+            await calls.ask("who", ASKED, bool)
+
+
+async def test_a_server_of_another_version_is_passed_over_as_long_as_one_may_understand() -> None:
+    """While servers are brought up to date one after the other, not all understand the same."""
+    refusal = head(426, written(Wrong("Install aaiclick 9."), JSON), "application/problem+json")
+    old, new = Peer(*[refusal] * 5), Peer(*[ok(True)] * 2, refusal)
+    async with calling(old, new) as calls:
+        assert await calls.ask("beat", ASKED, bool)
+        assert await calls.ask("beat", ASKED, bool)
+        assert [len(old.asked), len(new.asked)] == [1, 2]
+        with pytest.raises(ProtocolRefused):
+            await calls.ask("beat", ASKED, bool)
+        assert [len(old.asked), len(new.asked)] == [2, 3]
+
+
+async def test_one_that_is_away_is_waited_for_though_another_refuses() -> None:
+    refusal = head(426, written(Wrong("Install aaiclick 9."), JSON), "application/problem+json")
+    gone = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+    nobody = Address.of(f"http://127.0.0.1:{gone.sockets[0].getsockname()[1]}")
+    gone.close()
+    await gone.wait_closed()
+    async with calling(Peer(*[refusal] * 9)) as calls:
+        both = quick([nobody, *calls.addresses])
+        with pytest.raises(CoordinatorUnreachable):
+            await both.ask("beat", ASKED, bool)
+        both.close()
+
+
+async def test_the_farewell_of_a_proxy_is_not_taken_for_an_answer() -> None:
+    """Some say 408 before they close a connection that nobody used."""
+    peer = Peer(ok(True) + head(408, b"<html>", "text/html", "Connection: close\r\n"), b"", ok(False))
+    async with calling(peer) as calls:
+        assert await calls.ask("beat", ASKED, bool)
+        assert await calls.ask("beat", ASKED, bool) is False

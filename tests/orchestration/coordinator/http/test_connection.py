@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from aaiclick.errors import ConfigError
-from aaiclick.orchestration.coordinator.http.connection import Address, Answer, Connection, Lost, NoConnection
+from aaiclick.orchestration.coordinator.http.connection import Answer, Connection, Lost, NoConnection
+from aaiclick.server_address import Address
 
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nContent-Length: 2\r\n\r\nhi"
 
@@ -118,16 +118,3 @@ async def test_where_nobody_listens_there_is_no_connection() -> None:
     await server.wait_closed()
     with pytest.raises(NoConnection):
         await Connection.open(Address.of(f"http://127.0.0.1:{port}"), None)
-
-
-def test_addresses_are_read() -> None:
-    found = Address.of("https://a.example:8765/base/")
-    assert (found.host, found.port, found.secure, found.path, found.named) == (
-        *("a.example", 8765, True, "/base"),
-        "a.example:8765",
-    )
-    assert Address.of("http://[::1]").named == "[::1]"
-    assert Address.of("http://[::1]:81").named == "[::1]:81"
-    for wrong in ("", "a.example", "ftp://a", "http://", "http://u:p@a", "http://a:x", "http://a?q=1"):
-        with pytest.raises(ConfigError):
-            Address.of(wrong)

@@ -77,3 +77,26 @@ def test_where_nothing_can_be_written_the_token_is_kept_in_memory(
     found.take(GivenToken(9, 90.0))
     assert found.text.startswith("aai_9_")
     assert "has to join anew" in caplog.text
+
+
+def test_a_process_that_lives_long_takes_what_another_has_renewed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    worker, child = Credentials("aai_1_join", tmp_path), Credentials("aai_1_join", tmp_path)
+    child.refresh()
+    assert child.text == "aai_1_join"
+    for number in (7, 8):
+        now[0] += 100
+        worker.digest()
+        worker.take(GivenToken(number, 90.0))
+        child.refresh()
+        assert child.text == worker.text
+    now[0] += 100
+    monkeypatch.setattr(worker, "_write", lambda: None)
+    worker.digest()
+    worker.take(GivenToken(9, 90.0))
+    newest = worker.text
+    worker.refresh()
+    assert worker.text == newest, "the file has an older one"

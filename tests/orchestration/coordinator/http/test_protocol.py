@@ -65,3 +65,15 @@ def test_a_small_body_that_grows_beyond_all_bounds_is_refused(monkeypatch: pytes
 def test_what_is_no_whole_gzip_is_refused(body: bytes) -> None:
     with pytest.raises(InputError):
         unpacked(body)
+
+
+def test_a_server_understands_the_version_before_its_own() -> None:
+    assert [list(protocol.understood(version)) for version in (1, 2, 7)] == [[1], [1, 2], [6, 7]]
+    assert protocol.understood(protocol.VERSION) == protocol.VERSIONS
+
+
+@pytest.mark.parametrize("media", [JSON, MSGPACK])
+def test_what_a_newer_one_adds_is_passed_over(media: str) -> None:
+    """Within a version, fields may be added that others need not know."""
+    newer = written({"alive": True, "drain": False, "since_then": [1]}, media)
+    assert read(newer, media, protocol.Ordered) == protocol.Ordered(alive=True)

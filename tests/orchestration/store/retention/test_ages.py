@@ -11,7 +11,7 @@ from sqlalchemy import insert, select, update
 
 from aaiclick.orchestration.models import WorkerStatus
 from aaiclick.orchestration.models.node_info import NodeDescription
-from aaiclick.orchestration.rules.schedules import BackfillStatus, FireOutcome
+from aaiclick.orchestration.rules.schedules.fires import BackfillStatus, FireOutcome
 from aaiclick.orchestration.store.claims.recoveries import abandoned_jobs
 from aaiclick.orchestration.store.definitions.access_tables import audit
 from aaiclick.orchestration.store.definitions.fleet_tables import nodes

@@ -11,7 +11,7 @@ from sqlalchemy import insert, select, update
 
 from aaiclick.errors import NotFound
 from aaiclick.orchestration.models import Job
-from aaiclick.orchestration.rules.schedules import BackfillStatus
+from aaiclick.orchestration.rules.schedules.fires import BackfillStatus
 from aaiclick.orchestration.store.moves.clears import clear_tasks, retry_failed_tasks
 from aaiclick.orchestration.store.reading import metrics
 from aaiclick.orchestration.store.retention.job_ages import all_due, count_tables, due_jobs, mark_tables, remove_jobs

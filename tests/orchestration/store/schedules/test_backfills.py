@@ -12,7 +12,7 @@ import pytest
 from aaiclick.errors import NotFound
 from aaiclick.orchestration.models import Backfill, RegisteredJob
 from aaiclick.orchestration.registered_jobs import scheduled_run
-from aaiclick.orchestration.rules.schedules import BackfillStatus, FireOutcome
+from aaiclick.orchestration.rules.schedules.fires import BackfillStatus, FireOutcome
 from aaiclick.orchestration.store.moves.clears import clear_tasks
 from aaiclick.orchestration.store.schedules import backfills as store
 from aaiclick.orchestration.store.schedules.firing import fire_entry, note_fire

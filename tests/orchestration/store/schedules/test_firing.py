@@ -14,7 +14,7 @@ from aaiclick.orchestration.coordinator.registered_jobs import upsert_registered
 from aaiclick.orchestration.models import RegisteredJob
 from aaiclick.orchestration.registered_jobs import scheduled_run
 from aaiclick.orchestration.rules.placement import needs_of
-from aaiclick.orchestration.rules.schedules import FireOutcome
+from aaiclick.orchestration.rules.schedules.fires import FireOutcome
 from aaiclick.orchestration.store.definitions.fleet_tables import lanes
 from aaiclick.orchestration.store.schedules import firing as schedules
 from aaiclick.orchestration.store.schedules import registered_jobs

@@ -9,7 +9,7 @@ import pytest
 
 from aaiclick.errors import NotFound
 from aaiclick.orchestration.coordinator.registered_jobs import upsert_registered_job
-from aaiclick.orchestration.rules.schedules import FireOutcome
+from aaiclick.orchestration.rules.schedules.fires import FireOutcome
 from aaiclick.orchestration.store.schedules import registered_jobs as store
 from aaiclick.orchestration.store.schedules.firing import note_fire
 from tests.support.band import SERVERS, band

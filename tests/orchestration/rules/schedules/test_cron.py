@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aaiclick.errors import InputError
-from aaiclick.orchestration.rules.cron import (
+from aaiclick.orchestration.rules.schedules.cron import (
     Schedule,
     find_zone,
     fires,

@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from aaiclick.errors import InputError
-from aaiclick.orchestration.rules.cron import find_zone, parse_schedule
-from aaiclick.orchestration.rules.schedules import (
+from aaiclick.orchestration.rules.schedules.cron import find_zone, parse_schedule
+from aaiclick.orchestration.rules.schedules.fires import (
     COUNTED_MAX,
     BackfillStatus,
     Due,

@@ -10,7 +10,7 @@ from enum import StrEnum
 from itertools import islice, takewhile
 
 from aaiclick.errors import InputError
-from aaiclick.orchestration.rules.cron import Schedule, fires, latest_fires, next_fire, start_of_day
+from aaiclick.orchestration.rules.schedules.cron import Schedule, fires, latest_fires, next_fire, start_of_day
 from aaiclick.orchestration.rules.validation import shorten
 
 PUNCTUAL_S = 60.0

@@ -1,0 +1,1 @@
+"""Cron, and which of its times are due, were missed, or belong to a backfill."""
