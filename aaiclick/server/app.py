@@ -106,7 +106,7 @@ def _assembled(opened: Callable[[FastAPI], Any], door: Callable[..., ASGIApp], h
 async def replica_lifespan(replicated: Replicated, app: FastAPI) -> AsyncIterator[None]:
     """Keep the replica's file open for all requests, and fed."""
     from aaiclick.server.replicas.doors import NoNodes  # here, as few servers are replicas
-    from aaiclick.server.replicas.opening import replica_opened
+    from aaiclick.server.replicas.opening import replica_opened  # as above
 
     async with replica_opened(replicated) as replica:
         app.state.replica, app.state.passing, app.state.callers = replica.progress, replica.passing, replica.callers
