@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar
 from urllib.parse import quote
 
 from aaiclick.config_docs import BY_NAME
@@ -32,6 +32,8 @@ from aaiclick.config_values import (
     read_prefixes,
     read_preservation_mode,
     read_quoted,
+    read_redis,
+    read_redis_prefix,
     read_server,
     read_servers,
     read_web_address,
@@ -116,6 +118,10 @@ class Settings:
     log_format: LogFormat
     log_level: str
     otel: bool
+    redis_url: str = field(repr=False)
+    redis_prefix: str
+    redis_ingest: bool
+    claim_idle_ms: int
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Settings:
@@ -269,18 +275,46 @@ def _settings(reader: _Reader) -> Settings:
         entrypoint_prefixes=reader.take("AAICLICK_ENTRYPOINT_PREFIXES", read_prefixes) or (),
         **_of_this_node(reader),
         rest_allow=reader.take("AAICLICK_REST_ALLOW", read_addresses) or (),
-        server_url=reader.take("AAICLICK_SERVER_URL", read_web_address) or "",
-        server_hosts=reader.take("AAICLICK_SERVER_HOSTS", read_hosts) or (),
         mcp_write=bool(reader.whole("AAICLICK_MCP_WRITE")),
         log_format="json" if reader.take("AAICLICK_LOG_FORMAT", read_one_of("text", "json")) == "json" else "text",
         log_level=(reader.take("AAICLICK_LOG_LEVEL", read_one_of(*LOG_LEVELS)) or "warning").upper(),
         otel=bool(reader.whole("AAICLICK_OTEL")),
+        **_servers(reader),
     )
 
 
 def _paces(reader: _Reader) -> dict[str, Any]:
     beat_every_s, session_s = _beat_and_session(reader)
     return {"beat_every_s": beat_every_s, "session_s": session_s}
+
+
+class _Servers(TypedDict):
+    server_url: str
+    server_hosts: tuple[str, ...]
+    redis_url: str
+    redis_prefix: str
+    redis_ingest: bool
+    claim_idle_ms: int
+
+
+def _servers(reader: _Reader) -> _Servers:
+    """Return what is set for our server, and for the Redis beside it."""
+    return _Servers(
+        server_url=reader.take("AAICLICK_SERVER_URL", read_web_address) or "",
+        server_hosts=reader.take("AAICLICK_SERVER_HOSTS", read_hosts) or (),
+        redis_url=reader.take("AAICLICK_REDIS_URL", read_redis) or "",
+        redis_prefix=reader.take("AAICLICK_REDIS_PREFIX", read_redis_prefix) or "stream:orchestrator:",
+        redis_ingest=_redis_ingest(reader),
+        claim_idle_ms=reader.whole("ORCH_CLAIM_IDLE_MS"),
+    )
+
+
+def _redis_ingest(reader: _Reader) -> bool:
+    wanted = bool(reader.whole("AAICLICK_REDIS_INGEST"))
+    if wanted and not reader.env.get("AAICLICK_REDIS_URL"):
+        rule, hint = "there is no Redis to read from", "Set AAICLICK_REDIS_URL too, or unset it."
+        reader.wrong.append(ConfigError(setting="AAICLICK_REDIS_INGEST", value="1", rule=rule, hint=hint))
+    return wanted
 
 
 def _of_this_node(reader: _Reader) -> dict[str, Any]:

@@ -108,6 +108,35 @@ FLEET: tuple[Setting, ...] = (
         "Additional host names of the server, as browsers write them; other names are refused (DNS rebinding).",
         "host names, each with a port or without, separated by commas",
     ),
+    Setting(
+        "AAICLICK_REDIS_URL",
+        "redis_url",
+        "none",
+        "A Redis (extra redis) that carries wake-ups between processes, with any database; the same for all of them.",
+        "redis://user:password@host:port/database; rediss:// with TLS; "
+        "redis+sentinel://host:port,host:port/service or rediss+sentinel:// behind Sentinels",
+    ),
+    Setting(
+        "AAICLICK_REDIS_PREFIX",
+        "redis_prefix",
+        "stream:orchestrator:",
+        "What the names of streams begin with: installations that share a database of a Redis need one each.",
+        "up to 100 letters, digits and _ . : - { }",
+    ),
+    whole(
+        "AAICLICK_REDIS_INGEST",
+        "redis_ingest",
+        "0",
+        "1: entries that other programs add to inbound streams of that Redis become jobs and orders; see the guide.",
+        (0, 1),
+    ),
+    whole(
+        "ORCH_CLAIM_IDLE_MS",
+        "claim_idle_ms",
+        "60000",
+        "Milliseconds after which an entry of an inbound stream that was read and not acknowledged is taken over.",
+        (100, 86_400_000),
+    ),
     whole(
         "AAICLICK_LOG_SPOOL_MB",
         "log_spool_mb",

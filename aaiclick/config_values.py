@@ -75,6 +75,20 @@ def read_server(setting: Setting, text: str) -> str:
     return found[0]
 
 
+def read_redis(setting: Setting, text: str) -> str:
+    """Return the address of a Redis."""
+    from aaiclick.redis_urls import read_redis_url  # here: rarely needed
+
+    return read_redis_url(setting.name, text)
+
+
+def read_redis_prefix(setting: Setting, text: str) -> str:
+    """Return the beginning of the names of our streams."""
+    if not re.fullmatch(r"[A-Za-z0-9_.:{}-]{1,100}", text):
+        raise refused(setting, text, f"it must be {setting.rule}")
+    return text
+
+
 def read_prefixes(setting: Setting, text: str) -> tuple[str, ...]:
     """Return dotted names, and names of executors, which end with a colon."""
     names = listed(text)

@@ -98,7 +98,22 @@ def test_both_ends_of_a_range_are_accepted(setting):
 
 
 def needed_by(name: str) -> dict[str, str]:
-    return {"POSTGRES_HOST": "db"} if name == "POSTGRES_PORT" else {}
+    needed = {"POSTGRES_PORT": {"POSTGRES_HOST": "db"}, "AAICLICK_REDIS_INGEST": {"AAICLICK_REDIS_URL": "redis://host"}}
+    return needed.get(name, {})
+
+
+def test_streams_are_read_from_a_redis_that_is_set():
+    assert "there is no Redis to read from" in refusal({"AAICLICK_REDIS_INGEST": "1"})
+
+
+@pytest.mark.parametrize("prefix", ["", "a b:", "é:", "x" * 101, "a*"])
+def test_a_prefix_of_streams_that_is_refused(prefix):
+    assert "up to 100 letters, digits" in refusal({"AAICLICK_REDIS_PREFIX": prefix})
+
+
+def test_the_prefix_of_streams():
+    assert read().redis_prefix == "stream:orchestrator:"
+    assert read(AAICLICK_REDIS_PREFIX="{ours}:").redis_prefix == "{ours}:"
 
 
 def test_blanks_around_a_value_do_not_matter():

@@ -32,6 +32,7 @@ class _Open:
         self.loop = asyncio.get_running_loop()
         self.database = database
         self._bus: Bus | None = None
+        self._flushed = False
         self._coordinator: DirectCoordinator | None = None
         database.on_hints = self._tell
 
@@ -50,6 +51,13 @@ class _Open:
 
         self._bus = self._bus or open_bus(self.database.url)
         return self._bus
+
+    async def wake_ups_trouble(self) -> str:
+        bus = self._made_bus()
+        if not self._flushed:  # the first hints are what shows whether others are reached
+            await bus.flush()
+            self._flushed = True
+        return bus.trouble
 
     async def close(self) -> None:
         if self._bus is not None:
@@ -93,6 +101,15 @@ async def coordinated() -> AsyncIterator[DirectCoordinator]:
     """Yield the coordinator of the surrounding connection, or of one that is opened for this block."""
     async with _opened() as opened:
         yield opened.coordinator
+
+
+async def wake_ups_trouble() -> str:
+    """Return why the hints of the surrounding connection do not reach other processes now; empty if they may.
+
+    Without them everything goes on: other processes find work at their next poll.
+    """
+    async with _opened() as opened:
+        return await opened.wake_ups_trouble()
 
 
 @asynccontextmanager

@@ -30,14 +30,7 @@ from aaiclick.orchestration.rules.naming.untrusted_entrypoints import carried, p
 from aaiclick.orchestration.rules.options import EntryOptions
 from aaiclick.orchestration.rules.placement import needs_of
 from aaiclick.orchestration.rules.resources import stored, with_resources
-from aaiclick.orchestration.rules.schedules.cron import (
-    SHOWN,
-    find_zone,
-    next_fires,
-    parse_schedule,
-    previous_fire,
-    with_offset,
-)
+from aaiclick.orchestration.rules.schedules import cron
 from aaiclick.orchestration.rules.schedules.fires import MISSED_MAX, MISSED_MAX_DEFAULT, MissedRuns, Overlap
 from aaiclick.orchestration.rules.validation import NAME_LENGTH_MAX, check_name, check_paging, check_status, shorten
 from aaiclick.orchestration.rules.values.encoding import encode_kwargs
@@ -131,7 +124,7 @@ async def _set_enabled(name: str, enabled: bool) -> RegisteredJob:
         return await database.transact(lambda session: store.set_enabled(session, wanted, enabled))
 
 
-async def next_runs(name: str, count: int = SHOWN) -> list[datetime]:
+async def next_runs(name: str, count: int = cron.SHOWN) -> list[datetime]:
     """Return the next times of an entry, each with the offset its time zone then has; [] if it does not fire."""
     wanted, (limit, _) = check_name(name, "Job name"), check_paging(count)
     async with connected() as database:
@@ -141,7 +134,7 @@ async def next_runs(name: str, count: int = SHOWN) -> list[datetime]:
         raise store.no_such_job(wanted)
     if entry.schedule is None or entry.next_run_at is None:
         return []
-    return next_fires(parse_schedule(entry.schedule), find_zone(entry.timezone), now, limit)
+    return cron.next_fires(cron.parse_schedule(entry.schedule), cron.find_zone(entry.timezone), now, limit)
 
 
 async def list_fires(
@@ -192,7 +185,7 @@ def _facts(
     return {
         "name": job.name,
         "entrypoint": path,
-        "schedule": None if schedule is None else parse_schedule(schedule).text,
+        "schedule": None if schedule is None else cron.parse_schedule(schedule).text,
         "default_kwargs": unexposed(encode_kwargs(kwargs, bytes_max=settings().value_bytes_max), "default_kwargs"),
         "preservation_mode": None if mode is None else resolve_job_config(mode),
         "priority": job.priority,
@@ -208,7 +201,7 @@ def _facts(
 
 def _timing(options: dict[str, Any]) -> dict[str, Any]:
     zone = _or(options.get("timezone"), "UTC")
-    find_zone(zone)
+    cron.find_zone(zone)
     most = _or(options.get("missed_max"), MISSED_MAX_DEFAULT)
     if type(most) is not int or not 1 <= most <= MISSED_MAX:
         rule = f"it must be a whole number from 1 to {MISSED_MAX}"
@@ -386,12 +379,12 @@ def scheduled_run(entry: RegisteredJob, fire_at: datetime, kwargs: Mapping[str, 
 
 def _times(entry: RegisteredJob, fire_at: datetime) -> list[datetime]:
     """Return the values of the time parameters: [the time], or [the schedule's time before it, the time]."""
-    zone, names = find_zone(entry.timezone), entry.time_names
+    zone, names = cron.find_zone(entry.timezone), entry.time_names
     moments = [fire_at] if names else []
     if len(names) == 2:
         assert entry.schedule is not None, "it has no schedule, so it never fires"
-        moments.insert(0, previous_fire(parse_schedule(entry.schedule), zone, fire_at))
-    return [with_offset(moment, zone) for moment in moments]
+        moments.insert(0, cron.previous_fire(cron.parse_schedule(entry.schedule), zone, fire_at))
+    return [cron.with_offset(moment, zone) for moment in moments]
 
 
 def _submission(job: Job, path: str, kwargs: dict[str, Any], options: Mapping[str, Any] | None = None) -> Submission:

@@ -7,7 +7,7 @@ import contextvars
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -24,12 +24,11 @@ from aaiclick.server.auth.actors import Viewer
 from aaiclick.server.auth.callers import KnownCallers
 from aaiclick.server.auth.middleware import AuthMiddleware
 from aaiclick.server.auth.refusals import Refusals
+from aaiclick.server.event_positions import CoordinatorDoor
 from aaiclick.server.mcp import agents
 from aaiclick.server.node.road import NodeRoad
 from aaiclick.server.openapi import UNCHANGED, document, told
 from aaiclick.server.problems import on_error, on_http_error, on_validation_error
-from aaiclick.server.replicas.doors import CoordinatorDoor, NoNodes, ReplicaDoor
-from aaiclick.server.replicas.opening import Replicated, replica_opened
 from aaiclick.server.responses import answer
 from aaiclick.server.routes import (
     audit,
@@ -52,6 +51,9 @@ from aaiclick.server.routes import (
 from aaiclick.server.streaming.event_reader import EventReader
 from aaiclick.server.streaming.streams import Streams
 
+if TYPE_CHECKING:
+    from aaiclick.server.replicas.opening import Replicated
+
 PREFIX = "/api/v1"
 ROOMS = (
     *(jobs, tasks, workers, nodes, registered_jobs, backfills, cache, objects, dead_letters),
@@ -71,6 +73,8 @@ def create_app(*, hosts: Collection[str] = (), mcp_write: bool | None = None) ->
 
 def create_replica(replicated: Replicated, *, hosts: Collection[str] = ()) -> FastAPI:
     """The application of a replica: the same routes on a copy of its coordinator's state, which it only reads."""
+    from aaiclick.server.replicas.doors import ReplicaDoor  # here, as few servers are replicas
+
     return _assembled(partial(replica_lifespan, replicated), ReplicaDoor, hosts)
 
 
@@ -102,6 +106,9 @@ def _assembled(opened: Callable[[FastAPI], Any], door: Callable[..., ASGIApp], h
 @asynccontextmanager
 async def replica_lifespan(replicated: Replicated, app: FastAPI) -> AsyncIterator[None]:
     """Keep the replica's file open for all requests, and fed."""
+    from aaiclick.server.replicas.doors import NoNodes  # here, as few servers are replicas
+    from aaiclick.server.replicas.opening import replica_opened  # as above
+
     async with replica_opened(replicated) as replica:
         app.state.replica, app.state.passing, app.state.callers = replica.progress, replica.passing, replica.callers
         app.state.streams, app.state.reader = Streams(replica.callers.still_counts), EventReader()

@@ -18,13 +18,15 @@ def to_json(body: Mapping[str, Any]) -> bytes:
     return encoded(body, inf_nan_mode="null")
 
 
-def answer(request: Request, body: Mapping[str, Any], *, status: int = 200) -> Response:
+def answer(
+    request: Request, body: Mapping[str, Any], *, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
     """The body as JSON; 304 without it if the caller has the same one."""
     text = to_json(body)
     tag = f'"{hashlib.sha256(text).hexdigest()[:32]}"'
     if request.method == "GET" and status == 200 and _has(request, tag):
         return Response(status_code=304, headers={"ETag": tag})
-    return Response(text, status, {"ETag": tag}, JSON)
+    return Response(text, status, {"ETag": tag, **(headers or {})}, JSON)
 
 
 def _has(request: Request, tag: str) -> bool:

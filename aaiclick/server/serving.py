@@ -9,17 +9,20 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import uvicorn
 
 from aaiclick.orchestration.connections import connected
 from aaiclick.server.app import create_app, create_replica
-from aaiclick.server.replicas.opening import Replicated, check_replicated
 from aaiclick.server.transport.access_log import mask_access_log
 from aaiclick.server.transport.addresses import is_any, listen, refuse_without_token, url_of
 from aaiclick.server.transport.connection_limits import IDLE_S, bounded
 from aaiclick.server.transport.listener import Listener, hear_complaints
 from aaiclick.server.transport.tls import Tls
+
+if TYPE_CHECKING:
+    from aaiclick.server.replicas.opening import Replicated
 
 BACKLOG = 512
 """Connections that may wait to be accepted; at most this many are accepted at a time."""
@@ -71,6 +74,8 @@ async def serve(
     """
     secured = {} if tls is None else tls.options()
     if replicated is not None:  # its callers always need a token: that of its coordinator
+        from aaiclick.server.replicas.opening import check_replicated  # here, as few servers are replicas
+
         await check_replicated(replicated)
     else:
         async with connected():  # what is wrong with the database is told as such: uvicorn would exit with 3

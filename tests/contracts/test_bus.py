@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 
 import pytest
@@ -12,14 +12,31 @@ import pytest
 from aaiclick.orchestration.bus import Bus, open_bus
 from aaiclick.orchestration.bus.local import LocalBus, Room
 from aaiclick.orchestration.rules.naming.hints import ENDED, ORDERS, READY
+from tests.servers.databases import Databases
+from tests.support.redis_streams import redis_beside
 from tests.support.telling import hearer, tell_from_another_process
 
 WAIT_S_MAX = 60.0
 """Long: who hears does not wait for it."""
 SILENCE_S = 0.1
 
-BETWEEN_PROCESSES = pytest.mark.parametrize("dialect", ["sqlite", "postgres"], indirect=True)
+BETWEEN_PROCESSES = pytest.mark.parametrize("dialect", ["sqlite", "postgres", "redis"], indirect=True)
 """MariaDB carries no wake-ups between processes."""
+
+
+@pytest.fixture(params=["sqlite", "postgres", "mariadb", "redis"])
+def dialect(request: pytest.FixtureRequest) -> str:
+    """Who carries the wake-ups: the database, or a Redis beside it."""
+    return str(request.param)
+
+
+@pytest.fixture
+def redis_databases(
+    sqlite_databases: Databases, redis_server: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Databases]:
+    """Databases with a Redis beside them, on streams of the test's own."""
+    with redis_beside(redis_server, monkeypatch):
+        yield sqlite_databases
 
 
 @pytest.fixture
@@ -190,6 +207,7 @@ async def test_who_waits_while_it_is_closed_is_woken_with_nothing(listener: Bus)
     assert await waiting == frozenset()
 
 
+@pytest.mark.parametrize("dialect", ["sqlite", "postgres", "mariadb"], indirect=True)
 async def test_databases_do_not_hear_each_other(databases, listener: Bus) -> None:
     with databases.empty() as other_url:
         other = open_bus(other_url)

@@ -24,14 +24,23 @@ def server() -> Iterator[str]:
     with (
         private_directory(account) as directory,
         serving(
-            lambda port: [str(program), "--bind", "127.0.0.1", "--port", str(port), "--dir", str(directory)],
+            lambda port: command(program, directory, port),
             directory=directory,
             account=account,
             stop_signal=signal.SIGKILL,
-            is_ready=lambda port: answer_on(port, b"PING\r\n").startswith(b"+PONG"),
+            is_ready=is_ready,
         ) as port,
     ):
         yield f"redis://127.0.0.1:{port}/0"
+
+
+def command(program: Path, directory: Path, port: int) -> list[str]:
+    """What starts a server that keeps nothing on the disk."""
+    return [str(program), *("--bind", "127.0.0.1", "--port", str(port), "--dir", str(directory), "--save", "")]
+
+
+def is_ready(port: int) -> bool:
+    return answer_on(port, b"PING\r\n").startswith(b"+PONG")
 
 
 def find_programs() -> Path:

@@ -16,6 +16,9 @@ class Bus(Protocol):
     sends and receives nothing from outside, and tries again.
     """
 
+    trouble: str
+    """Why other processes are not reached now, in one line; empty while none is known. They find work by polling."""
+
     def tell(self, hints: Iterable[str]) -> None:
         """Send these hints to all listeners, including those of this process, and return at once.
 

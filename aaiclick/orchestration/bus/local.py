@@ -67,6 +67,7 @@ class LocalBus:
         self._something = asyncio.Event()
         self._listening = False
         self._closed = False
+        self.trouble = ""
 
     def tell(self, hints: Iterable[str]) -> None:
         """Send these hints; any thread may call this. Words that are not in `rules/naming/hints` are dropped."""

@@ -8,96 +8,34 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from aaiclick.backoff import Backoff
-from aaiclick.orchestration.bus.local import ALL_HINTS, GAP_S, LocalBus
-from aaiclick.urls import mask_url
+from aaiclick.orchestration.bus.local import GAP_S
+from aaiclick.orchestration.bus.reconnecting import ReconnectingBus
 
 CHANNEL = "aaiclick"
 
 CONNECT_S_MAX = 10.0
 COMMAND_S_MAX = 10.0
-FLUSH_S_MAX = 2.0
 PROBE_EVERY_S = 30.0
 """How often an idle connection is probed: one that a firewall has dropped looks the same as a quiet one."""
-PAUSE_S_MIN, PAUSE_S_MAX = 0.1, 5.0
-"""Bounds of the pause before the next attempt to connect. It doubles each time."""
 
 log = logging.getLogger(__name__)
 
 
-class PostgresBus(LocalBus):
+class PostgresBus(ReconnectingBus):
     """Carries hints between all processes that use the same database.
 
     One asyncio task owns the connection, because asyncpg allows one operation at a time on it.
     """
 
     def __init__(self, url: str) -> None:
-        super().__init__(url)
-        self._url = url
-        self._outgoing: set[str] = set()
-        self._todo = asyncio.Event()
-        """Set when there are hints to send, when listening begins, and when the connection is lost."""
-        self._settled = asyncio.Event()
-        """Set when all hints are sent, and while the connection is out of order; `flush` waits for it."""
-        self._out_of_order = False
-        self._backoff = Backoff()
-        self._task: asyncio.Task[None] | None = None
-
-    def _pass_on(self, words: frozenset[str]) -> None:
-        if not self._closed:
-            self._outgoing |= words
-            self._go()
-
-    async def listen(self) -> None:
-        await super().listen()
-        if not self._closed:
-            self._go()
-            await self.flush()
-
-    async def flush(self) -> None:
-        if self._task is not None:
-            with _patience():
-                async with asyncio.timeout(FLUSH_S_MAX):
-                    await self._settled.wait()
-
-    async def close(self) -> None:
-        await super().close()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-            self._task = None
-
-    def _go(self) -> None:
-        if not self._out_of_order:
-            self._settled.clear()
-        self._todo.set()
-        if self._task is None:
-            self._task = self._loop.create_task(self._serve(), name="aaiclick-bus")
-
-    async def _serve(self) -> None:
-        pause_s = PAUSE_S_MIN
-        while True:
-            began = self._loop.time()
-            try:
-                await self._converse()
-            except Exception as error:
-                self._fall_silent(error)
-            if self._loop.time() - began > PAUSE_S_MAX:
-                pause_s = PAUSE_S_MIN
-            # jitter: the processes must not all reconnect at once when the server comes back
-            await asyncio.sleep(random.uniform(0.5, 1) * pause_s)  # noqa: S311 (no secret)
-            pause_s = min(2 * pause_s, PAUSE_S_MAX)
+        super().__init__(url, url)
 
     async def _converse(self) -> None:
-        """Connect, then send and receive hints until the connection is lost. Always ends with an exception."""
-        connection = await _connect(self._url)
+        connection = await _connect(self._server_url)
         try:
             connection.add_termination_listener(lambda _: self._todo.set())
             hearing = False
@@ -115,15 +53,13 @@ class PostgresBus(LocalBus):
             await _let_go(connection)
 
     async def _send(self, connection: Any) -> None:
-        if not self._outgoing:
-            self._settled.set()
+        words = self._taken()
+        if not words:
             return
-        words = frozenset(self._outgoing)
-        self._outgoing.clear()
         try:
             await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, self._room.pack(words))
         except Exception:
-            self._outgoing |= words
+            self._put_back(words)
             raise
         if not self._outgoing:
             self._settled.set()
@@ -138,25 +74,6 @@ class PostgresBus(LocalBus):
 
     def _on_notify(self, _connection: Any, _pid: int, _channel: str, message: str) -> None:
         self._hear(self._room.unpack(message))
-
-    def _recover(self) -> None:
-        if self._out_of_order:
-            self._out_of_order = False
-            self._backoff.over()
-            self._hear(ALL_HINTS)  # any hint may have been missed while disconnected
-
-    def _fall_silent(self, error: Exception) -> None:
-        self._out_of_order = True
-        self._backoff.met(f"sending and receiving wake-ups through {mask_url(self._url)}", error)
-        self._settled.set()
-
-
-@contextmanager
-def _patience() -> Iterator[None]:
-    try:
-        yield
-    except TimeoutError:
-        log.debug("A wake-up is late.")
 
 
 async def _connect(url: str) -> Any:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from aaiclick.backoff import Backoff
+from aaiclick.backoff import Backoff, said
 from aaiclick.orchestration.bus.local import GAP_S, LocalBus
 
 MESSAGE_BYTES_MAX = 4096
@@ -88,6 +88,8 @@ class SocketBus(LocalBus):
         try:
             _send_to_all(self._directory, message, but=self._name)
             self._telling.over()
+            if not self._hearing.going_on:
+                self.trouble = ""
         except FileNotFoundError:
             pass  # the directory does not exist: no process has listened yet
         except OSError as error:
@@ -102,6 +104,7 @@ class SocketBus(LocalBus):
                 self._hear(self._room.unpack(message.decode(errors="replace")))
 
     def _warn(self, backoff: Backoff, deed: str, error: OSError) -> None:
+        self.trouble = said(error)
         backoff.met(f"{deed} through {self._directory}", error, "workers look every few seconds instead")
 
 

@@ -41,6 +41,8 @@ class Given(NamedTuple):
 
     job: str = ""
     groups: Mapping[int, str] = {}
+    is_reserved: bool = False
+    """Whether whoever reserved the job runs its tasks, whatever they need: nobody is warned."""
 
 
 async def place_submission(database: Database, submission: Submission) -> None:
@@ -51,9 +53,9 @@ async def place_submission(database: Database, submission: Submission) -> None:
     if job is None:
         given = await _inherited(database, submission.job_id, tasks, groups)
     else:
-        given = Given(job.needs)
+        given = Given(job.needs, is_reserved=bool(job.reserved_for))
         job.lane = (await _intern(database, [lane_needs(job.needs, "")]))[0] if job.needs else PLAIN
-    lanes = await _place(database, tasks, groups, given, warn=job is None or not job.reserved_for)
+    lanes = await _place(database, tasks, groups, given)
     nodes: list[Task | Group] = [*submission.tasks, *submission.groups]
     for node in nodes:
         node.lane = lanes.get(node.id, node.lane)
@@ -87,13 +89,8 @@ async def _inherited(database: Database, job_id: int, tasks: Iterable[Asked], gr
     return Given(*await database.read(lambda session: read_given(session, job_id, sorted(around))))
 
 
-async def _place(
-    database: Database, tasks: Sequence[Asked], groups: Sequence[Asked], given: Given, *, warn: bool = True
-) -> dict[int, int]:
-    """Return the lanes of tasks and groups that are not plain, by id.
-
-    A reserved job needs no warning: whoever reserved it runs its tasks, whatever they need.
-    """
+async def _place(database: Database, tasks: Sequence[Asked], groups: Sequence[Asked], given: Given) -> dict[int, int]:
+    """Return the lanes of tasks and groups that are not plain, by id."""
     if not given.job and not given.groups and not any(map(_is_choosy, (*tasks, *groups))):
         return {}
     whole = _all_needs(groups, given)
@@ -103,7 +100,7 @@ async def _place(
     asked = {node: (each, needs) for node, (each, needs) in wanted.items() if needs or _is_choosy(each)}
     needs = [lane_needs(text, each.entrypoint) for each, text in asked.values()]
     lanes = dict(zip(asked, await _intern(database, needs), strict=True))
-    if warn:
+    if not given.is_reserved:
         await _warn(database, {lanes[task.id]: task.name for task in tasks if task.id in lanes})
     return lanes
 

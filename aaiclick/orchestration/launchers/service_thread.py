@@ -129,13 +129,15 @@ class Service:
     async def _control(self, database: Database) -> None:
         """Run the control loop under the worker's id, so that the leader can be found in the list of workers."""
         from aaiclick.orchestration.control.control_loop import Control  # here: a worker on a server loads no store
+        from aaiclick.orchestration.streams.relay import Relay  # here, for the same reason
 
         if self.worker is not None:
             await self._begun.wait()
         holder = self._worker_id or new_id()
         with bound(control=holder):
             control = Control(database, holder, session_s=settings().session_s, logs=log_store())
-            await control.run()
+            relays = [Relay.of_settings(lambda: control.leader.leads).run()] if settings().redis_ingest else []
+            await asyncio.gather(control.run(), *relays)
 
     async def _beat_forever(self, worker: TaskWorker, coordinator: Coordinator) -> None:
         if self._worker_id:  # reconnected during a session: the heartbeat starts again too

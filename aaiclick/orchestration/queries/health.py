@@ -61,10 +61,16 @@ class Health:
 async def health_check() -> Health:
     """Run all checks. A database that cannot be reached or used makes checks fail; no error is raised for it.
 
-    The checks are always the same: database, schema, workers, stale_tasks, leader, reconcilers, disk.
+    The checks are always the same: database, schema, workers, stale_tasks, leader, reconcilers, disk; and redis, where
+    AAICLICK_REDIS_URL is set.
     """
     state = await _check_state(get_db_url())
-    return Health([*state.checks, await asyncio.to_thread(_check_disk)], state.reconcilers)
+    checks = [*state.checks, await asyncio.to_thread(_check_disk)]
+    if url := settings().redis_url:  # never a failure: everything goes on without it
+        from aaiclick.orchestration.queries.redis_health import look_at_redis  # here, to keep start-up light
+
+        checks.append(Check("redis", True, *await look_at_redis(url)))
+    return Health(checks, state.reconcilers)
 
 
 # ---------------------------------------------------------------- the state

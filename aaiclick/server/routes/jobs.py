@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Request, Response
 
 from aaiclick.errors import InputError
+from aaiclick.orchestration.connections import wake_ups_trouble
 from aaiclick.orchestration.jobs import (
     compute_job_stats,
     count_jobs,
@@ -46,6 +47,9 @@ router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 Key = Annotated[str | None, Header(alias="Idempotency-Key", description="The same as `key` in the body.")]
 
+DEGRADED = "Aaiclick-Degraded"
+"""Set on the answer to a submission while hints do not reach other processes: the job waits for the next poll."""
+
 AGAIN: Responses = {200: {"model": JobAnswer, "description": "The existing job of this key."}}
 
 
@@ -55,7 +59,7 @@ async def submit(
 ) -> Response:
     """Submit a job. With a key, a repeated request returns the first job again (200)."""
     body.key = given_key(body.key, idempotency_key)
-    return submitted(request, await changes.submit(who, body))
+    return await submitted(request, await changes.submit(who, body))
 
 
 def given_key(in_body: str | None, in_header: str | None) -> str | None:
@@ -67,9 +71,10 @@ def given_key(in_body: str | None, in_header: str | None) -> str | None:
     return in_header if in_body is None else in_body
 
 
-def submitted(request: Request, job: Job) -> Response:
-    """Answer 201 for a new job, 200 for the existing job of its key."""
-    return answer(request, job_answer(job), status=200 if job._tasks is None else 201)
+async def submitted(request: Request, job: Job) -> Response:
+    """Answer 201 for a new job, 200 for the existing job of its key; say so if no worker could be woken for it."""
+    degraded = {DEGRADED: "true"} if await wake_ups_trouble() else {}
+    return answer(request, job_answer(job), status=200 if job._tasks is None else 201, headers=degraded)
 
 
 @router.get("", response_model=JobPage, responses=told() | UNCHANGED)

@@ -67,4 +67,4 @@ async def run(
 ) -> Response:
     """Run a registered job now, with the function given when it was registered."""
     body.key = given_key(body.key, idempotency_key)
-    return submitted(request, await changes.run(who, name, body))
+    return await submitted(request, await changes.run(who, name, body))

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 from sqlalchemy.engine import make_url
 
-from aaiclick.orchestration.bus import open_bus, postgres
+from aaiclick.orchestration.bus import open_bus, postgres, reconnecting
 from aaiclick.orchestration.bus.local import ALL_HINTS, Room
 from aaiclick.orchestration.bus.postgres import PostgresBus, connect_arguments
 from aaiclick.orchestration.rules.naming.hints import ORDERS, READY
@@ -124,8 +124,8 @@ async def test_what_is_told_to_a_connection_that_was_cut_is_sent_over_the_next(
 async def test_a_server_that_is_away_is_said_once_and_raises_nothing(
     opened: Opens, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres, "PAUSE_S_MIN", 0.001)
-    monkeypatch.setattr(postgres, "PAUSE_S_MAX", 0.002)
+    monkeypatch.setattr(reconnecting, "PAUSE_S_MIN", 0.001)
+    monkeypatch.setattr(reconnecting, "PAUSE_S_MAX", 0.002)
     tries = count_tries(monkeypatch)
     bus = opened(f"postgresql+asyncpg://me:hunter2@127.0.0.1:{free_port()}/away")
     await bus.listen()

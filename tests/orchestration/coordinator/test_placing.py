@@ -124,5 +124,6 @@ async def test_what_no_registered_node_can_run_is_stored_with_a_warning(
 
 async def test_a_reserved_job_is_stored_without_a_warning(band: Orchestra, caplog: pytest.LogCaptureFixture) -> None:
     """Whoever reserved it runs its tasks, whatever they need."""
-    await band.submit(make("t", placement=GPU), reserved_for=1)
+    job = await band.submit(make("t", placement=GPU), reserved_for=1)
+    await band.apply(job, make("u", placement=GPU))
     assert "no registered node" not in caplog.text

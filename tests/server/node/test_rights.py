@@ -195,8 +195,8 @@ def acting(server: NodeServer, token: str, run: tuple[int, int, int] | None) -> 
     door = server.front_door(token=token)
     ask = door.calls.ask
 
-    async def asked(verb: str, said: Any, kind: Any) -> Any:
-        return await ask(verb, msgspec.structs.replace(said, run=run), kind)
+    async def asked(verb: str, said: Any, kind: Any, **limits: Any) -> Any:
+        return await ask(verb, msgspec.structs.replace(said, run=run), kind, **limits)
 
     door.calls.ask = asked  # type: ignore[method-assign, assignment]
     return door

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,10 +11,13 @@ import pytest
 from aaiclick.orchestration import create_job, get_job, get_job_result, get_tasks_for_job
 from aaiclick.orchestration.access.audit import list_audit
 from aaiclick.orchestration.launchers.debug import ajob_test
+from aaiclick.server.routes.jobs import DEGRADED
 from tests.orchestration import data_flows
 from tests.orchestration import sample_flows as flows
-from tests.server.conftest import FLOWS, Client, problem_in
+from tests.server.conftest import FLOWS, Client, opened, problem_in
 from tests.server.outside_flows import chain, fail
+from tests.servers.process import free_port
+from tests.support.redis_streams import redis_beside
 
 ADD = {"name": "sum", "entrypoint": f"{FLOWS}.add", "kwargs": {"a": 1, "b": 2}}
 
@@ -267,3 +271,17 @@ async def test_where_tasks_failed(client: Client) -> None:
     log = (await client.get(f"/tasks/{error['task_id']}/logs")).text
     assert log.endswith(error["traceback"])
     problem_in(await client.get("/jobs/5/errors"), 404)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+async def test_where_redis_is_away_a_job_is_taken_all_the_same_and_the_answer_says_so(
+    surroundings: Path, redis_server: str, monkeypatch: pytest.MonkeyPatch, is_there: bool
+) -> None:
+    with redis_beside(redis_server if is_there else f"redis://127.0.0.1:{free_port()}/0", monkeypatch, redis_server):
+        async for client in opened():
+            made = await client.post("/jobs", json=ADD)
+            assert (made.status_code, made.headers.get(DEGRADED)) == (201, None if is_there else "true")
+            stored = await get_job(int(made.json()["id"]))
+            assert stored is not None
+            await ajob_test(stored)
+            assert await get_job_result(stored.id) == 3

@@ -31,11 +31,13 @@ async def place_run(session: Session, submission: Submission) -> None:
         task.lane = lane
 
 
-async def read_given(session: Session, job_id: int, group_ids: Sequence[int]) -> tuple[str, dict[int, str]]:
-    """Return what all tasks of a stored job need, and what those in these groups need, if they need something."""
-    lane_of = {
-        row.id: row.lane for row in await session.rows(select(jobs.c.id, jobs.c.lane).where(jobs.c.id == job_id))
-    }
+async def read_given(session: Session, job_id: int, group_ids: Sequence[int]) -> tuple[str, dict[int, str], bool]:
+    """Return what all tasks of a stored job need, and what those in these groups need, if they need something.
+
+    The last says whether the job is reserved for one worker.
+    """
+    rows = await session.rows(select(jobs.c.id, jobs.c.lane, jobs.c.reserved_for).where(jobs.c.id == job_id))
+    lane_of = {row.id: row.lane for row in rows}
     if group_ids:
         chosen = select(groups.c.id, groups.c.lane).where(
             session.any_of(groups.c.id, group_ids), groups.c.lane != PLAIN
@@ -43,7 +45,7 @@ async def read_given(session: Session, job_id: int, group_ids: Sequence[int]) ->
         lane_of |= {row.id: row.lane for row in await session.rows(chosen)}
     known = await read_needs(session, {lane for lane in lane_of.values() if lane != PLAIN})
     said = {node: _of_no_function(known[lane]) for node, lane in lane_of.items() if lane in known}
-    return said.pop(job_id, ""), said
+    return said.pop(job_id, ""), said, any(row.reserved_for for row in rows)
 
 
 def _of_no_function(text: str) -> str:
