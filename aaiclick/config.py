@@ -239,7 +239,7 @@ def _settings(reader: _Reader) -> Settings:
         log_dir=_log_dir(reader, root, local=sql_url.startswith("sqlite") and ch_url.startswith("chdb:")),
         log_store=reader.take("AAICLICK_LOG_STORE", lambda each, text: read_log_store(each, text, reader.env)) or "",
         default_preservation_mode=reader.take("AAICLICK_DEFAULT_PRESERVATION_MODE", read_preservation_mode) or "none",
-        **_paces(reader),
+        **_beat_and_session(reader),
         task_timeout_s=reader.number("WORKER_TASK_TIMEOUT"),
         retries_max=reader.whole("WORKER_MAX_RETRIES"),
         job_timeout_s=reader.number("JOB_DEFAULT_TIMEOUT"),
@@ -281,11 +281,6 @@ def _settings(reader: _Reader) -> Settings:
         otel=bool(reader.whole("AAICLICK_OTEL")),
         **_servers(reader),
     )
-
-
-def _paces(reader: _Reader) -> dict[str, Any]:
-    beat_every_s, session_s = _beat_and_session(reader)
-    return {"beat_every_s": beat_every_s, "session_s": session_s}
 
 
 class _Servers(TypedDict):
@@ -380,18 +375,17 @@ def _log_dir(reader: _Reader, root: Path, *, local: bool) -> Path:
     return reader.attempt(lambda: reader.place(setting, "~/.local/state/aaiclick/logs")) or root
 
 
-def _beat_and_session(reader: _Reader) -> tuple[float, float]:
+def _beat_and_session(reader: _Reader) -> dict[str, Any]:
     """Return the heartbeat interval and the session's length in seconds; an unset one follows from the other."""
     beat, session = reader.number("WORKER_HEARTBEAT_INTERVAL"), reader.number("AAICLICK_SESSION_SECONDS")
     if session is None:
         session = max(SESSION_S, BEATS_PER_SESSION * (beat or 0))
-    if beat is None:
-        beat = session / BEATS_PER_SESSION
+    beat = session / BEATS_PER_SESSION if beat is None else beat
     if beat > session / 2:
         rule = f"it must be at most half of the session, which lives {session:g} s"
         hint = "Beat more often, or raise AAICLICK_SESSION_SECONDS."
         reader.wrong.append(ConfigError(setting="WORKER_HEARTBEAT_INTERVAL", value=f"{beat:g}", rule=rule, hint=hint))
-    return beat, session
+    return {"beat_every_s": beat, "session_s": session}
 
 
 def _warn_about_unknown(env: Mapping[str, str]) -> None:
