@@ -107,6 +107,8 @@ class Exchange:
 class Hints:
     """What a server hears: too late, twice, or never."""
 
+    trouble = ""
+
     def __init__(self, world: World) -> None:
         self._world = world
         self._heard: set[str] = set()
