@@ -114,7 +114,7 @@ class ServerBusy(AaiclickError):
 class ReadOnlyReplica(AaiclickError):
     """This server is a replica, which only reads: send {method} {path} to the coordinator at {coordinator}."""
 
-    exit_code = 6
+    exit_code = 4
 
 
 class NotYetHere(AaiclickError):

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,15 @@ def test_the_answer_is_given_and_ctrl_c_is_as_before() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.fixture
+def pythons_own() -> Iterator[None]:
+    """Ctrl-C is heard as in a new process, whatever other tests have left."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("pythons_own")
 def test_the_first_ctrl_c_lets_it_close() -> None:
     closed = []
 

@@ -141,8 +141,8 @@ def outage_taken_for_a_crash() -> Replacements:
 def beat_that_asks_for_nothing() -> Replacements:
     """Claims whose answer was lost are never found."""
 
-    async def compare(*_: Any) -> dict[tuple[int, int], Stop]:
-        return {}
+    async def compare(*_: Any) -> tuple[dict[tuple[int, int], Stop], bool]:
+        return {}, False
 
     return [(direct, "_compare", compare)]
 

@@ -11,7 +11,7 @@ from tests.simulation.plants import HARMLESS, MISTAKES, WEATHER, planted
 from tests.simulation.simulate import simulate
 from tests.simulation.world import Weather
 
-SEEDS_MAX = 90
+SEEDS_MAX = 150
 """Within how many seeds; most are found by one in two to four, some by one in forty."""
 
 FOUND_BY: dict[str, tuple[int, ...]] = {
@@ -31,7 +31,7 @@ FOUND_BY: dict[str, tuple[int, ...]] = {
     "consumers_that_do_not_wait_for_what_is_returned": (6,),
     "unpin_at_start": (13,),
     "references_that_end_with_the_claim": (2,),
-    "claims_that_end_without_a_word": (65,),
+    "claims_that_end_without_a_word": (91,),
     "dropper_that_does_not_look": (6,),
     "publication_without_pins": (4,),
     "clear_that_pins_nothing": (1,),

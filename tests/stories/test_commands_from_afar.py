@@ -84,7 +84,6 @@ THE_SAME = (
     "resource set seat 3",
     "resource set gpu 1",
     "resource list --name seat",
-    "resource remove seat",
     "resource remove nothing",
     "data show people",
     "data show nothing",

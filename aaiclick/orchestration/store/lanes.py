@@ -22,7 +22,7 @@ class LanesWanted(AaiclickError):
     `Database.transact` makes them in a transaction of their own, and begins again.
     """
 
-    def __init__(self, needs: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, needs: Sequence[Mapping[str, Any]] = ()) -> None:
         super().__init__(count=len(needs))
         self.needs = needs
 

@@ -24,9 +24,9 @@ HEAD_S_MAX = 60.0
 """Seconds for which the coordinator is waited for; then it counts as away."""
 
 ELSEWHERE = re.compile(
-    r"/api/v1/(?:jobs/[^/]+/result(?:/arrow)?|tasks/[^/]+/(?:logs|pending)|objects(?:/.*)?|cache|audit)"
+    r"/api/v1/(?:jobs/[^/]+/result(?:/arrow)?|tasks/[^/]+/(?:logs|pending)|objects(?:/.*)?|cache|resources|audit)"
 )
-"""Paths of values, logs and Objects; of what waits in queues; of remembered results and the audit."""
+"""Paths of values, logs and Objects; of what waits in queues; of remembered results, resources and the audit."""
 
 QUERY = re.compile(r"/api/v1/objects/[^/]+/query")
 """It is sent with POST, but only reads."""

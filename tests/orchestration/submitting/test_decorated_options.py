@@ -27,9 +27,10 @@ def simple() -> None: ...
 def test_of_a_task() -> None:
     retry = RetryPolicy(2, delay_s=1)
     made = task(
-        name="shown", retry=retry, timeout_s=5, priority=3, critical=False, stop_when_cut_off=False, placement="a == 1"
-    )(plain)
-    assert own_options(made) == OwnOptions(priority=3, placement="a == 1")
+        name="shown", retry=retry, timeout_s=5, priority=3, critical=False, stop_when_cut_off=False, placement="a == 1",
+        resources={"gpu": 1},
+    )(plain)  # fmt: skip
+    assert own_options(made) == OwnOptions(priority=3, placement="a == 1", resources={"gpu": 1})
     assert task_options(made) == {
         "name": "shown",
         "max_retries": None,
@@ -38,6 +39,7 @@ def test_of_a_task() -> None:
         "critical": False,
         "stop_when_cut_off": False,
         "placement": "a == 1",
+        "resources": {"gpu": 1},
     }
 
 

@@ -37,7 +37,7 @@ ALL = PlacementConstraints(
 
 
 def test_every_need_that_there_is_is_known() -> None:
-    assert set(ALL.to_needs()) == set(Needs.__struct_fields__)
+    assert {*ALL.to_needs(), "resources"} == set(Needs.__struct_fields__)
 
 
 def sent() -> SentSubmission:

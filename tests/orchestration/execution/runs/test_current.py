@@ -24,7 +24,7 @@ def test_a_run_knows_itself_and_cannot_be_changed() -> None:
     run = get_current_run()
     RUNNING.reset(token)
     assert dataclasses.astuple(run) == (
-        claim.task_id, 9, bodies.EPOCH, 1, "nothing", f"{claim.task_id}-0", "here.log",
+        claim.task_id, 9, bodies.EPOCH, 1, "nothing", f"{claim.task_id}-0", "here.log", {},
     )  # fmt: skip
     with pytest.raises(dataclasses.FrozenInstanceError):
         run.epoch = 5  # type: ignore[misc]

@@ -22,7 +22,7 @@ from aaiclick.orchestration.store.replicas.replicated import (
 from aaiclick.orchestration.store.session import Session
 from aaiclick.orchestration.store.tables import dependencies, fires, metadata
 
-ELSEWHERE = {"cache_entries", "metrics", "job_metrics"}
+ELSEWHERE = {"cache_entries", "metrics", "job_metrics", "resource_units", "resource_grants"}
 """Asked of the coordinator, or made of its own numbers."""
 ACCESS = {"tokens", "audit", "callbacks"}
 SCHEDULING = {"ready", "delayed", "claims", "ripples", "lanes", "graph_locks", "gone_jobs"}
