@@ -26,8 +26,11 @@ RECORDS: list[tuple[Any, Table]] = [
 STORED: dict[Any, dict[str, str]] = {
     Worker: {"status": "active"},
     RegisteredJob: {
-        "default_kwargs": "{}", "missed_runs": "all", "overlap": "queue",
-        "placement": '{"gpu": 1}', "resources": '{"gpu": 1}',
+        "default_kwargs": "{}",
+        "missed_runs": "all",
+        "overlap": "queue",
+        "placement": '{"gpu": 1}',
+        "resources": '{"gpu": 1}',
     },
     Fire: {"outcome": "queued"},
     Backfill: {"kwargs": "{}", "status": "running"},
