@@ -18,6 +18,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -30,6 +31,7 @@ import psutil
 from .programs import find_program, install_packages
 
 PACKAGES = {"debian": "iproute2", "homebrew": "iproute2mac"}
+TRIES_MAX = 5
 PREFIX = "aaiclick-test"
 PLACE = Path("/run/netns")
 ROUTER = "router"
@@ -165,12 +167,14 @@ def can_run() -> bool:
     """Whether namespaces can be made here."""
     if sys.platform != "linux" or os.geteuid() != 0 or not (find_program("ip") and find_program("nsenter")):
         return False
-    try:
-        with network() as there:
-            there.lose(there.add(), there.add())
-    except (OSError, subprocess.CalledProcessError):
-        return False
-    return True
+    for _ in range(TRIES_MAX):  # another process may be trying, or sweeping, at the same moment
+        try:
+            with network() as there:
+                there.lose(there.add(), there.add())
+            return True
+        except (OSError, subprocess.CalledProcessError):
+            time.sleep(0.3)
+    return False
 
 
 # ---------------------------------------------------------------- what is there, and what goes
